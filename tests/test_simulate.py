@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from dagrl.errors import InvariantError
+from dagrl.estimates import Estimates
+from dagrl.policy import Candidate, Queue
+from dagrl.policy.list_scheduling import ListPolicy
+from dagrl.policy.sequential import SequentialPolicy
+from dagrl.simulate import makespan, simulate
+from dagrl.testing import cluster, grpo, solo
+
+POOLS = cluster("1 rollout 1 train 1 cpu")
+
+
+def test_a_job_alone_takes_the_sum_of_its_path() -> None:
+    records = simulate([grpo("a", 10, (1.0, 0.25, 2.0))], POOLS, ListPolicy(), Estimates())
+    assert makespan(records) == pytest.approx(32.5)
+
+
+def test_two_balanced_jobs_fill_each_others_gaps() -> None:
+    jobs = [grpo("a", 10, (1.0, 0.0, 1.0)), grpo("b", 10, (1.0, 0.0, 1.0))]
+    assert makespan(simulate(jobs, POOLS, SequentialPolicy(), Estimates())) == pytest.approx(40.0)
+    assert makespan(simulate(jobs, POOLS, ListPolicy(), Estimates())) == pytest.approx(21.0)
+
+
+def test_one_executor_gains_nothing_from_slicing() -> None:
+    jobs, alone = [solo("a", 5), solo("b", 5)], cluster("1 train")
+    assert makespan(simulate(jobs, alone, ListPolicy(), Estimates())) == pytest.approx(10.0)
+    assert makespan(simulate(jobs, alone, SequentialPolicy(), Estimates())) == pytest.approx(10.0)
+
+
+def test_staleness_lets_sampling_and_training_overlap() -> None:
+    synchronous, stale = grpo("a", 20, (1.0, 0.0, 1.0)), grpo("a", 20, (1.0, 0.0, 1.0), max_staleness=1)
+    assert makespan(simulate([synchronous], POOLS, ListPolicy(), Estimates())) == pytest.approx(40.0)
+    assert makespan(simulate([stale], POOLS, ListPolicy(), Estimates())) == pytest.approx(21.0)
+
+
+def test_learned_latencies_are_part_of_a_plan() -> None:
+    known = Estimates()
+    known.dispatch.add(0.5)
+    known.report.add(0.25)
+    records = simulate([solo("a", 4)], cluster("1 train"), ListPolicy(), known)
+    assert makespan(records) == pytest.approx(4 * 1.0 + (1 + 4 + 1) * 0.75)
+
+
+def test_simulating_teaches_the_callers_estimates_nothing() -> None:
+    known = Estimates()
+    simulate([solo("a")], POOLS, ListPolicy(), known)
+    assert not known.tasks
+
+
+def test_a_policy_that_never_starts_anything_is_an_error() -> None:
+    class Idle:
+        def order(self, queue: Queue) -> list[Candidate]:
+            return []
+
+    with pytest.raises(InvariantError, match=r"unfinished jobs; ready: a/start/init\.state"):
+        simulate([solo("a")], POOLS, Idle(), Estimates())
