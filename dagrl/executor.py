@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from dagrl.errors import UsageError, did_you_mean
 from dagrl.events import Event, Operation
 from dagrl.model import ArtifactRef, ExecutorSpec, Job
+from dagrl.plugins import load_plugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,5 @@ BackendFactory = Callable[[Path, RunClock], ExecutorBackend]
 
 def find_backend(kind: str) -> BackendFactory:
     """The installed backend of that kind. Raises UsageError naming what is installed."""
-    from importlib.metadata import entry_points
-
-    found = {entry.name: entry for entry in entry_points(group="dagrl.executors")}
-    if kind not in found:
-        known = ", ".join(sorted(found)) or "none"
-        raise UsageError(f"no executor kind {kind!r} is installed{did_you_mean(kind, found)}; installed: {known}")
-    factory: BackendFactory = found[kind].load()
+    factory: BackendFactory = load_plugin("dagrl.executors", kind, "executor kind")
     return factory
