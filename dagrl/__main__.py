@@ -1,0 +1,5 @@
+"""`python -m dagrl`: the same as `dagrl`."""
+
+from dagrl.cli import main
+
+main()

@@ -1,0 +1,136 @@
+"""From jobs to a finished run: directory, journal, scheduler, engine and signals put together.
+
+The command line and `dagrl.run` both end here. `run_jobs` blocks until every job has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dagrl.cluster import this_machine
+from dagrl.engine import Engine
+from dagrl.errors import Fault, SpecError
+from dagrl.estimates import Estimates
+from dagrl.events import Record
+from dagrl.executor import RunClock, find_backend
+from dagrl.graph import check
+from dagrl.journal import Journal
+from dagrl.model import Cluster, Job, JobStatus
+from dagrl.plugins import load_plugin
+from dagrl.policy import Policy
+from dagrl.run_directory import create_run_directory, journal_path, record_inputs
+from dagrl.scheduler import Scheduler
+from dagrl.spec import load_cluster
+from dagrl.spec.places import shown
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What came of a run: where it is stored, and status and reason per job."""
+
+    directory: Path
+    jobs: Mapping[str, tuple[JobStatus, str]]
+    interrupted: bool
+
+    @property
+    def ok(self) -> bool:
+        """Whether every job is done."""
+        return all(status is JobStatus.DONE for status, _ in self.jobs.values())
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """All that a run needs to know before it starts."""
+
+    jobs: Sequence[Job]
+    cluster: Cluster
+    policy: str = "list"
+    run_directory: Path | None = None
+    #: Files to keep a copy of.
+    specs: Sequence[Path] = ()
+
+
+def find_policy(name: str) -> Policy:
+    """The installed policy of that name. Raises UsageError naming those there are."""
+    policy: Policy = load_plugin("dagrl.policies", name, "policy")()
+    return policy
+
+
+def run_jobs(
+    plan: RunPlan, on_record: Callable[[Record], None] = lambda _: None, known: Estimates | None = None
+) -> RunResult:
+    """Run jobs to their end and return what came of them.
+
+    Raises UserError before anything starts if the input cannot work, MachineError if the machine cannot.
+    """
+    scheduler = Scheduler(plan.cluster, find_policy(plan.policy), known)
+    for kind in {spec.kind for spec in plan.cluster.executors}:
+        find_backend(kind)
+    directory = create_run_directory(plan.run_directory)
+    facts: dict[str, Any] = {"policy": plan.policy, "cluster": asdict(plan.cluster), "started_unix": time.time()}
+    facts["threads"] = {job.name: job.threads for job in plan.jobs}
+    facts["seeds"] = {job.name: job.seed for job in plan.jobs}
+    facts["processors"] = os.cpu_count()
+    record_inputs(directory, plan.specs, facts)
+    journal = Journal.create(journal_path(directory), facts)
+    try:
+        engine = Engine(scheduler, journal, directory, RunClock(time.monotonic()), on_record)
+        interrupted = asyncio.run(_until_done(engine, plan))
+        return RunResult(directory, journal.jobs(), interrupted)
+    finally:
+        journal.close()
+
+
+async def _until_done(engine: Engine, plan: RunPlan) -> bool:
+    loop, signals = asyncio.get_running_loop(), []
+
+    def interrupt(number: int) -> None:
+        signals.append(number)
+        engine.stop(f"interrupted by {signal.Signals(number).name}")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt, number)
+    await engine.run(plan.jobs, plan.cluster)
+    return bool(signals)
+
+
+def run(
+    *jobs: Any,
+    cluster: Cluster | Path | str | None = None,
+    policy: str = "list",
+    run_dir: Path | str | None = None,
+) -> RunResult:
+    """Run jobs made in Python, interleaved; returns when all have ended.
+
+    `jobs` are `dagrl.Job`s or frozen ones, `cluster` a cluster file or a Cluster (this machine if left out), `run_dir`
+    a new directory (`runs/<time>` if left out). Raises UserError before anything starts if something cannot work.
+    """
+    built = [job if isinstance(job, Job) else job.build() for job in jobs]
+    if isinstance(cluster, str | Path):
+        cluster = load_cluster(Path(cluster))
+    machine = cluster or this_machine(built)
+    refuse_unfit(built, machine)
+    return run_jobs(RunPlan(built, machine, policy, Path(run_dir) if run_dir is not None else None))
+
+
+def refuse_unfit(jobs: Sequence[Job], cluster: Cluster) -> None:
+    """Raise SpecError if a job cannot run on a cluster, or two jobs have one name."""
+    faults = [
+        Fault(f"job {job.name!r}", 0, 0, shown(fault.path), fault.message)
+        for job in jobs
+        for fault in check(job, cluster)
+    ]
+    names = [job.name for job in jobs]
+    faults += [
+        Fault(f"job {name!r}", 0, 0, "", "another job of this run has the same name")
+        for name in {name for name in names if names.count(name) > 1}
+    ]
+    if faults:
+        raise SpecError(faults)
