@@ -366,6 +366,18 @@ def test_a_wrong_cluster_file_is_refused_at_its_places(write: Write, text: str, 
     assert str(caught.value).splitlines() == faults
 
 
+def test_a_job_and_a_cluster_that_were_mistaken_for_each_other_are_told_in_one_line(write: Write) -> None:
+    job, cluster = write(GOOD), write("version: 1\nexecutors: {a: {pool: x}}\n", "cluster.yaml")
+
+    with pytest.raises(SpecError) as caught:
+        load_workload([cluster], job)
+
+    assert str(caught.value).splitlines() == [
+        "a.yaml:1:1: this is a job, not a cluster file: it declares no executors",
+        "cluster.yaml:1:1: this is a cluster file, not a job: name it with --cluster",
+    ]
+
+
 def test_mistakes_in_cluster_and_specs_are_told_together(write: Write) -> None:
     with pytest.raises(SpecError) as caught:
         load_workload([write(GOOD.replace("100", "-1"))], write("version: 1\n", "cluster.yaml"))

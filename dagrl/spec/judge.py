@@ -29,6 +29,8 @@ def judge_job(
     """A document's job and all that is wrong with it; recipe and matrix are expanded already."""
     if document.data is None and document.faults:
         return None, document.faults
+    if _has(document, "executors") and not _has(document, "steps"):
+        return None, [document.places.at_value((), "this is a cluster file, not a job: name it with --cluster")]
     reading = read_as(JobSpec, document.data, document.places)
     faults = [*document.faults, *reading.faults]
     if reading.value is None:
@@ -48,6 +50,8 @@ def judge_cluster(document: Document) -> tuple[Cluster | None, list[Fault]]:
     """A document's cluster and all that is wrong with it."""
     if document.data is None and document.faults:
         return None, document.faults
+    if _has(document, "steps") and not _has(document, "executors"):
+        return None, [document.places.at_value((), "this is a job, not a cluster file: it declares no executors")]
     reading = read_as(ClusterSpec, document.data, document.places)
     faults = [*document.faults, *reading.faults]
     if reading.value is None:
@@ -56,6 +60,10 @@ def judge_cluster(document: Document) -> tuple[Cluster | None, list[Fault]]:
         faults.append(document.places.at_key(("executors",), "no executors: a cluster needs at least one"))
     cluster = resolve_cluster(reading.value)
     return cluster, [*faults, *_same_names(document, reading.value)]
+
+
+def _has(document: Document, key: str) -> bool:
+    return isinstance(document.data, dict) and key in document.data
 
 
 def _survey(document: Document, reading: Reading[JobSpec], spec: JobSpec) -> Survey:

@@ -18,7 +18,7 @@ MAX_DIGITS = 400
 MAX_SHOWN = 40
 
 #: Names that a message repeats.
-MAX_LISTED = 12
+MAX_LISTED = 16
 
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOLEAN = re.compile(r"true|True|TRUE|false|False|FALSE")

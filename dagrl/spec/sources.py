@@ -99,7 +99,8 @@ class Sources:
 def _find_root(name: str) -> ModuleSpec | None:
     """What a fresh process would find: `importlib.util.find_spec` would first look at what this one has loaded."""
     for finder in sys.meta_path:
-        spec = finder.find_spec(name, None)
+        find = getattr(finder, "find_spec", None)
+        spec: ModuleSpec | None = find(name, None) if find else None
         if spec is not None:
             return spec
     return None

@@ -48,7 +48,7 @@ class Executors:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         end = self._timeline.makespan_seconds
-        columns = ("executor", "duty", "computing", "switching", "waiting", "idle", "switches", "saves", "moved")
+        columns = ("executor", "duty", "compute", "switch", "wait", "idle", "switches", "saves", "moved")
         table = _table(options, *columns, left=1, names=0)
         for lane in self._timeline.lanes.values():
             table.add_row(
@@ -115,7 +115,7 @@ def summary(timeline: Timeline, comparison: Comparison | None = None) -> Iterabl
     line = Text.assemble("makespan ", (duration(end), "bold"))
     if not timeline.is_complete:
         comparison = None
-    if comparison is not None and end > 0:
+    if comparison is not None and end > 0 and len(timeline.jobs) > 1:
         speedup = comparison.speedup(end) or 1.0
         line.append(f"; one job after the other {duration(comparison.sequential_seconds)}: ")
         line.append(f"{speedup:.2f}x", "bold")

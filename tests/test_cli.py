@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+
+def processes_in(directory: Path) -> list[str]:
+    found = []
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        environment = process.info["environ"] or {}
+        if environment.get("STARTED") == str(directory / "started"):
+            found.append(" ".join(process.info["cmdline"] or []))
+    return found
+
+
+def test_a_run_is_stored_and_can_be_looked_at(project: Any) -> None:
+    project.dagrl("run", project.job("a"), project.job("b"), "--run-dir", "out", "--cluster", project.cluster())
+    assert {path.name for path in (project.directory / "out").iterdir()} >= {"journal.db", "run.json", "specs", "logs"}
+    shown = project.dagrl("timeline", "out").stdout
+    assert "rollout" in shown
+    assert "duty" in shown
+    document = json.loads(project.dagrl("timeline", "out", "--json").stdout)
+    assert [job["iterations_done"] for job in document["jobs"]] == [3, 3]
+    lines = project.dagrl("digest", "out").stdout.split()
+    assert "a/actor" in lines
+    assert len(lines[0]) == 64
+
+
+def test_the_newest_run_is_meant_when_none_is_named(project: Any) -> None:
+    run = project.run(project.job("a"))
+    assert json.loads(project.dagrl("digest", "--json").stdout) == run["digests"]
+
+
+def test_a_run_directory_is_never_reused(project: Any) -> None:
+    spec = project.job("a")
+    project.run(spec, options=("--run-dir", "out"))
+    refused = project.dagrl("run", spec, "--run-dir", "out", expect=2)
+    assert "out is not empty" in refused.stderr
+
+
+def test_a_plan_runs_nothing_and_learns_from_the_last_run(project: Any) -> None:
+    spec = project.job("a", train="slow_train")
+    before = json.loads(project.dagrl("plan", spec, "--cluster", project.cluster(), "--json").stdout)
+    assert before["durations_from"] == {"a": "unknown"}
+    assert not (project.directory / "runs").exists()
+    project.run(spec)
+    after = json.loads(project.dagrl("plan", spec, "--cluster", project.cluster(), "--json").stdout)
+    assert after["durations_from"]["a"].startswith("runs/")
+    assert 0.1 < after["makespan_seconds"] < 60
+    assert "durations of a" in project.dagrl("plan", spec).stdout
+
+
+def test_validate_tells_all_faults_and_starts_nothing(project: Any) -> None:
+    (project.directory / "bad.yaml").write_text("version: 1\njob: bad\niterations: -1\nstepps: {}\n")
+    told = project.dagrl("validate", "bad.yaml", expect=2).stderr.splitlines()
+    assert any(line.startswith("bad.yaml:3:13: iterations:") for line in told)
+    assert any("unknown key 'stepps' (did you mean 'steps'?)" in line for line in told)
+    assert project.dagrl("run", "bad.yaml", expect=2).stderr.splitlines() == told
+    assert not (project.directory / "runs").exists()
+
+
+def test_an_error_is_json_where_json_is_wanted(project: Any) -> None:
+    refused = project.dagrl("digest", "nowhere", "--json", expect=2)
+    assert "no run at 'nowhere'" in json.loads(refused.stdout)["error"]
+
+
+def test_a_written_spec_is_valid(project: Any) -> None:
+    project.dagrl("init", "mine.yaml")
+    assert "mine.yaml" in project.dagrl("init", "mine.yaml", expect=2).stderr
+    assert "ok" in project.dagrl("validate", "mine.yaml").stdout
+
+
+@pytest.mark.parametrize("wrong", [["--policy", "lifo"], ["--nonsense"], ["missing.yaml"]])
+def test_bad_usage_is_exit_code_2(project: Any, wrong: list[str]) -> None:
+    project.dagrl("run", project.job("a"), *wrong, expect=2)
+    assert not (project.directory / "runs").exists()
+
+
+def until(condition: Any) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came")
+
+
+@pytest.mark.parametrize("step", ["wait_for_cancel", "stubborn"])
+def test_an_interrupted_run_ends_with_130_and_leaves_nothing_behind(project: Any, step: str) -> None:
+    with project.start(
+        "run", project.job("a", train=step), "--run-dir", "out", "--cluster", project.cluster()
+    ) as running:
+        until((project.directory / "started").exists)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=20)
+    assert running.returncode == 130, out + err
+    assert "Traceback" not in err
+    assert processes_in(project.directory) == []
+    assert "a: cancelled" in out
+    document = json.loads(project.dagrl("timeline", "out", "--json").stdout)
+    assert document["jobs"][0]["status"] == "cancelled"
+
+
+def test_killing_the_engine_orphans_nothing(project: Any) -> None:
+    with project.start("run", project.job("a", train="stubborn"), "--cluster", project.cluster()) as running:
+        until((project.directory / "started").exists)
+        os.kill(running.pid, signal.SIGKILL)
+        running.communicate(timeout=20)
+    until(lambda: not processes_in(project.directory))
+
+
+def test_output_that_nobody_reads_is_no_error(project: Any) -> None:
+    project.run(project.job("a"))
+    with project.start("timeline", "--json") as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_python_jobs_run_from_a_script(project: Any) -> None:
+    (project.directory / "script.py").write_text(
+        "import dagrl\n"
+        "job = dagrl.Job('mine', iterations=4, seed=1)\n"
+        "@job.context(pool='train')\n"
+        "def counter(build):\n    return {'total': 0}\n"
+        "@job.step(kind='train', context=counter)\n"
+        "def add(ctx):\n"
+        "    ctx.contexts['counter']['total'] += ctx.rng.randrange(10)\n"
+        "    ctx.metrics.log(total=ctx.contexts['counter']['total'])\n"
+        "if __name__ == '__main__':\n"
+        "    result = dagrl.run(job, run_dir='out')\n"
+        "    print(result.ok, result.jobs['mine'])\n"
+    )
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=project.directory, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.startswith("True")
+    assert "mine" in project.dagrl("digest", "out").stdout
