@@ -74,7 +74,11 @@ class Estimates:
 
     def knows(self, job: Job) -> bool:
         """Whether every step of a job has a duration, seen or guessed in its spec."""
-        return all(step.expected_seconds is not None or (job.name, step.name) in self.tasks for step in job.steps)
+        return all(self.has_seen(job.name, step) for step in job.steps if step.kind is not StepKind.PROPAGATE)
+
+    def has_seen(self, job: str, step: Step) -> bool:
+        """Whether a task's seconds are more than a guess out of nothing."""
+        return (job, step.name) in self.tasks or step.expected_seconds is not None
 
     def task_seconds(self, job: str, step: Step) -> float:
         """What a task of this step is expected to last."""

@@ -10,7 +10,7 @@ is made, and an executor is idle when everything it was told has been reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import assert_never
 
@@ -84,9 +84,9 @@ class Scheduler:
             if executor.running is not None and executor.idle:
                 raise InvariantError(f"{name} runs {executor.running} and counts as idle")
         for job in self.jobs.values():
-            for task, (_, place) in job.running.items():
-                if self.executors[place].running != task:
-                    raise InvariantError(f"{task} is said to run on {place}, which does not run it")
+            for task, running in job.running.items():
+                if self.executors[running.executor].running != task:
+                    raise InvariantError(f"{task} is said to run on {running.executor}, which does not run it")
 
     def _note(self, event: Event) -> Iterable[Decision]:
         match event:
@@ -121,7 +121,7 @@ class Scheduler:
 
     def _is_current(self, event: TaskFinished | TaskFailed) -> bool:
         job = self.jobs.get(event.task.job)
-        return job is not None and job.running.get(event.task) == (event.attempt, event.executor)
+        return job is not None and job.is_running(event.task, event.attempt, event.executor)
 
     def _task_finished(self, event: TaskFinished) -> Iterable[Decision]:
         job, step = self.jobs[event.task.job], self._release(event)
@@ -217,8 +217,8 @@ class Scheduler:
         if not job.is_over:
             job.status = status
             job.ready.clear()
-            for task, (attempt, executor) in job.running.items():
-                yield Cancel(task, attempt, executor)
+            for task, running in job.running.items():
+                yield Cancel(task, running.attempt, running.executor)
             yield End(job.job.name, status, reason)
         yield from self._drop_contexts(job)
 
@@ -259,40 +259,54 @@ class Scheduler:
         return self._estimates.task_seconds(job.job.name, job.graph.step(task.step))
 
     def _dispatch(self) -> Iterable[Decision]:
-        """Start tasks until no idle executor has one: ready -> ranked -> placed -> decided."""
-        while True:
-            placements = self._placements([executor for executor in self.executors.values() if executor.idle])
-            unfinished = [name for name, job in self.jobs.items() if not job.is_over]
-            queue = Queue(self._now, [candidate for candidate, _ in placements.values()], unfinished)
-            best = next(iter(self._policy.order(queue)), None)
-            if best is None:
-                return
-            yield from self._begin(best, placements[best.task][1])
+        """Start tasks until no idle executor has one to start: candidates -> choice -> decisions.
 
-    def _placements(self, idle: list[ExecutorState]) -> dict[TaskId, tuple[Candidate, ExecutorState]]:
-        """Every ready task that an idle executor could start: its context's home, else the emptiest of its pool."""
-        free = {executor.spec.name: executor for executor in idle}
-        emptiest: dict[str, ExecutorState] = {}
-        for executor in sorted(idle, key=lambda e: len(e.contexts)):
-            emptiest.setdefault(executor.spec.pool, executor)
-        placements = {}
-        for job in self.jobs.values():
-            if not job.ready or not idle:
-                continue
-            remaining = job.remaining_seconds(partial(self._estimates.task_seconds, job.job.name))
-            for task, ready_at in job.ready.items():
-                step = job.graph.step(task.step)
-                context = job.contexts[step.context] if step.context is not None else None
-                home = context.home if context is not None else None
-                place = emptiest.get(step.pool) if home is None else free.get(home)
-                if place is not None:
-                    switching = switch_seconds(place, context, self._estimates)
-                    seconds = self._estimates.task_seconds(job.job.name, step)
-                    candidate = Candidate(
-                        task, step, job.job, job.submitted, ready_at, remaining(task), seconds, switching
-                    )
-                    placements[task] = (candidate, place)
-        return placements
+        The executor with the fewest contexts is asked first, so that builds spread over a pool.
+        """
+        ranks: dict[str, Callable[[TaskId], float]] = {}
+        started = True
+        while started:
+            started = False
+            for executor in sorted(self.executors.values(), key=lambda each: len(each.contexts)):
+                chosen = self._choose(executor, ranks) if executor.idle else None
+                if chosen is not None:
+                    started = True
+                    yield from self._begin(chosen, executor)
+
+    def _choose(self, executor: ExecutorState, ranks: dict[str, Callable[[TaskId], float]]) -> Candidate | None:
+        candidates = [
+            self._candidate(job, task, executor, ranks)
+            for job in self.jobs.values()
+            for task in job.ready
+            if self._may_run(job, task, executor)
+        ]
+        if not candidates:
+            return None
+        return self._policy.choose(Queue(self._now, candidates, [n for n, job in self.jobs.items() if not job.is_over]))
+
+    def _may_run(self, job: JobState, task: TaskId, executor: ExecutorState) -> bool:
+        """Whether the task's context is at home here, or it is at home nowhere and this is its pool."""
+        step = job.graph.step(task.step)
+        home = job.contexts[step.context].home if step.context is not None else None
+        return home == executor.spec.name or (home is None and step.pool == executor.spec.pool)
+
+    def _candidate(
+        self, job: JobState, task: TaskId, executor: ExecutorState, ranks: dict[str, Callable[[TaskId], float]]
+    ) -> Candidate:
+        step = job.graph.step(task.step)
+        if job.job.name not in ranks:
+            ranks[job.job.name] = job.remaining_seconds(partial(self._estimates.task_seconds, job.job.name))
+        context = job.contexts[step.context] if step.context is not None else None
+        return Candidate(
+            task,
+            step,
+            job.job,
+            job.submitted,
+            job.ready[task],
+            ranks[job.job.name](task),
+            self._estimates.task_seconds(job.job.name, step),
+            switch_seconds(executor, context, self._estimates),
+        )
 
     def _begin(self, candidate: Candidate, executor: ExecutorState) -> Iterable[Decision]:
         """Make room, protect what stays, bring in what the task needs, and run it."""

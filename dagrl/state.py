@@ -79,6 +79,14 @@ class ExecutorState:
         return [context for context in self.contexts if context.resident]
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An attempt that goes on: its number, and where."""
+
+    attempt: int
+    executor: str
+
+
 @dataclass(slots=True, eq=False)
 class JobState:
     """A job: the frontier of its DAG, unrolled no further than it has come."""
@@ -91,8 +99,7 @@ class JobState:
     contexts: dict[str, ContextState] = field(init=False)
     #: Tasks that could start, and since when (seconds since the run began), oldest first.
     ready: dict[TaskId, float] = field(default_factory=dict)
-    #: Attempt number and executor of each running task.
-    running: dict[TaskId, tuple[int, str]] = field(default_factory=dict)
+    running: dict[TaskId, Running] = field(default_factory=dict)
     #: Checkpoints that were decided and not yet reported.
     checkpoints_owed: int = 0
     _missing: dict[TaskId, int] = field(default_factory=dict)
@@ -135,8 +142,13 @@ class JobState:
         del self.ready[task]
         attempt = self._attempts.get(task, 0) + 1
         self._attempts[task] = attempt
-        self.running[task] = (attempt, executor)
+        self.running[task] = Running(attempt, executor)
         return attempt
+
+    def is_running(self, task: TaskId, attempt: int, executor: str) -> bool:
+        """Whether this very attempt is the current one."""
+        running = self.running.get(task)
+        return running is not None and (running.attempt, running.executor) == (attempt, executor)
 
     def take_back(self, task: TaskId, at: float) -> None:
         """Make a running task ready again, unless the job is over; reports of that attempt no longer count."""

@@ -11,7 +11,7 @@ POOLS = "1 rollout 1 train 1 cpu"
 
 def test_a_job_begins_with_its_builds_and_the_first_publication() -> None:
     with Case(cluster(POOLS)) as case:
-        case.submit(grpo("a")).decides("run a/start/init.actor on train0", "run a/start/init.sampler on rollout0")
+        case.submit(grpo("a")).decides("run a/start/init.sampler on rollout0", "run a/start/init.actor on train0")
         case.reports("run a/start/init.actor on train0").decides("run a/start/propagate on train0")
         case.reports("run a/start/init.sampler on rollout0").decides()
         case.reports("run a/start/propagate on train0")

@@ -52,8 +52,8 @@ def test_simulating_teaches_the_callers_estimates_nothing() -> None:
 
 def test_a_policy_that_never_starts_anything_is_an_error() -> None:
     class Idle:
-        def order(self, queue: Queue) -> list[Candidate]:
-            return list(queue.candidates)[:0]
+        def choose(self, queue: Queue) -> Candidate | None:
+            return next(iter(queue.candidates[:0]), None)
 
     with pytest.raises(InvariantError, match=r"unfinished jobs; ready: a/start/init\.state"):
         simulate([solo("a")], POOLS, Idle(), Estimates())

@@ -1,7 +1,7 @@
-"""Orders in which ready tasks are offered an executor: one small file per policy.
+"""What an idle executor does next: one small file per policy.
 
-A policy sees only tasks that could start now and says which go first; tasks that it leaves out wait. It keeps no
-state and reads no clock, so that equal queues give equal orders.
+A policy is shown the tasks that could start on one executor now, and chooses one. Choosing none leaves the executor
+idle until the next event. A policy keeps no state and reads no clock, so that equal queues give equal choices.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dagrl.model import Job, Step, TaskId
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A task whose inputs are there and for which an executor is idle."""
+    """A task that the executor could start."""
 
     task: TaskId
     step: Step
@@ -34,7 +34,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What a policy orders."""
+    """What a policy chooses from, for one idle executor: at least one candidate."""
 
     now: float
     candidates: Sequence[Candidate]
@@ -43,8 +43,8 @@ class Queue:
 
 
 class Policy(Protocol):
-    """Says which candidates go first."""
+    """Chooses what an executor does next."""
 
-    def order(self, queue: Queue) -> list[Candidate]:
-        """The candidates to start, best first."""
+    def choose(self, queue: Queue) -> Candidate | None:
+        """The best candidate; None to wait for the next event."""
         ...

@@ -8,6 +8,6 @@ from dagrl.policy import Candidate, Queue
 class FifoPolicy:
     """Starts what has been ready longest; of equals, the job submitted first."""
 
-    def order(self, queue: Queue) -> list[Candidate]:
-        """The candidates by time of readiness."""
-        return sorted(queue.candidates, key=lambda candidate: (candidate.ready_at, candidate.submitted))
+    def choose(self, queue: Queue) -> Candidate | None:
+        """The candidate that became ready first."""
+        return min(queue.candidates, key=lambda candidate: (candidate.ready_at, candidate.submitted))

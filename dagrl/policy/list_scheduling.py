@@ -2,7 +2,7 @@
 
 Longest remaining path first keeps the longest job moving, and the makespan is at least that job's path. Priorities
 come before that; a propagate goes ahead of its equals, because it is short and frees another pool; a switch that a
-task would cost counts against it. Nothing starves: a candidate that has waited
+task would cost everybody pays, so its seconds count once per candidate. Nothing starves: a candidate that has waited
 longer than `PATIENCE` times the longest candidate goes before all that have not.
 """
 
@@ -16,19 +16,19 @@ PATIENCE = 8.0
 
 
 class ListPolicy:
-    """Starts overdue tasks, then by priority, then by remaining path less what switching costs everybody."""
+    """Chooses an overdue task, else by priority, then by remaining path less what switching costs everybody."""
 
-    def order(self, queue: Queue) -> list[Candidate]:
-        """The candidates, best first; every ready task runs within the stated bound."""
-        longest = max((candidate.task_seconds for candidate in queue.candidates), default=0.0)
+    def choose(self, queue: Queue) -> Candidate | None:
+        """The best candidate; every ready task runs within the stated bound."""
+        longest = max(candidate.task_seconds for candidate in queue.candidates)
         overdue_since = queue.now - PATIENCE * longest
-        waiting = len(queue.candidates)
+        everybody = len(queue.candidates)
 
         def key(candidate: Candidate) -> tuple[float, ...]:
             if candidate.ready_at < overdue_since:
                 return (0, candidate.ready_at, candidate.submitted)
-            score = candidate.remaining_seconds - waiting * candidate.switch_seconds
+            score = candidate.remaining_seconds - everybody * candidate.switch_seconds
             opens_pool = candidate.step.kind is StepKind.PROPAGATE
             return (1, -candidate.job.priority, not opens_pool, -score, candidate.ready_at, candidate.submitted)
 
-        return sorted(queue.candidates, key=key)
+        return min(queue.candidates, key=key)

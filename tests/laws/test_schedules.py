@@ -39,10 +39,10 @@ POOLS = ("rollout", "train", "cpu")
 
 
 class ChaoticPolicy:
-    """Any order at all, the same one for the same queue."""
+    """Any choice at all, the same one for the same queue."""
 
-    def order(self, queue: Queue) -> list[Candidate]:
-        return sorted(queue.candidates, key=lambda c: hashlib.sha256(f"{c.task}{queue.now}".encode()).digest())
+    def choose(self, queue: Queue) -> Candidate | None:
+        return min(queue.candidates, key=lambda c: hashlib.sha256(f"{c.task}{queue.now}".encode()).digest())
 
 
 seconds = st.floats(0.01, 10, allow_nan=False).map(lambda value: round(value, 3))
