@@ -154,6 +154,8 @@ class JobGraph:
         #: Per step that reads propagated weights: which propagate, and how many iterations away.
         self.reads: dict[str, Need] = dict(self._weights_read(within))
         self._needs: dict[str, tuple[Need, ...]] = {name: tuple(self._edges(name, within)) for name in self.order}
+        #: From this iteration on every edge leads to a task of a real iteration.
+        self._depth = max((-need.offset for needs in self._needs.values() for need in needs), default=0)
         self._successors = self._invert()
         self._started_by = self._after_start()
 
@@ -181,6 +183,12 @@ class JobGraph:
             elif self.steps[need.step].kind is StepKind.PROPAGATE:
                 found.add(self._start(need.step))
         return found | self._context_start(task)
+
+    def predecessor_count(self, task: TaskId) -> int:
+        """How many tasks must have committed before this one may start."""
+        if task.iteration >= self._depth:
+            return len(self._needs[task.step])
+        return len(self.predecessors(task))
 
     def successors(self, task: TaskId) -> list[TaskId]:
         """The tasks that wait for this one."""
@@ -272,10 +280,9 @@ class JobGraph:
     def _after_start(self) -> Mapping[str, list[TaskId]]:
         """Per START task, who waits for it: only the first iterations can."""
         waiting: dict[str, list[TaskId]] = defaultdict(list)
-        depth = max((-need.offset for needs in self._needs.values() for need in needs), default=0)
         first = [
             TaskId(self.job.name, iteration, name)
-            for iteration in range(min(max(depth, 1), self.job.iterations))
+            for iteration in range(min(max(self._depth, 1), self.job.iterations))
             for name in self.order
         ]
         for task in [*self.start_tasks(), *first]:

@@ -20,6 +20,12 @@ def never_fits(executor: ExecutorState, context: ContextState) -> bool:
     return budget is not None and context.bytes is not None and context.bytes > budget
 
 
+def overflows(executor: ExecutorState) -> bool:
+    """Whether several contexts together exceed the executor's budget."""
+    sizes = [context.bytes or 0 for context in executor.resident]
+    return executor.spec.memory_bytes is not None and len(sizes) > 1 and sum(sizes) > executor.spec.memory_bytes
+
+
 def evictions(
     executor: ExecutorState, incoming: ContextState, next_use: Callable[[ContextState], float]
 ) -> list[ContextState]:
@@ -28,9 +34,9 @@ def evictions(
     A context whose size nobody knows yet is taken to need the whole device.
     """
     budget = executor.spec.memory_bytes
-    others = [context for context in executor.resident if context is not incoming]
     if budget is None:
         return []
+    others = [context for context in executor.resident if context is not incoming]
     room = budget - (budget if incoming.bytes is None else incoming.bytes)
     victims = []
     for victim in sorted(others, key=next_use, reverse=True):
@@ -56,10 +62,10 @@ def expected_start(job: JobState, task: TaskId, seconds: Callable[[TaskId], floa
 def switch_seconds(executor: ExecutorState, context: ContextState | None, estimates: Estimates) -> float:
     """What must be saved and restored before a task of `context` could start, as far as was seen."""
     incoming = context.id.job if context is not None else None
-    dirty = [other for other in executor.resident if other.dirty and other.id.job != incoming]
     saving = sum(
         max(estimates.operation_seconds(ContextSaved, other.id), estimates.operation_seconds(ContextEvicted, other.id))
-        for other in dirty
+        for other in executor.unsaved
+        if other.id.job != incoming
     )
     if context is None or context.resident or context.home is None:
         return saving

@@ -10,7 +10,7 @@ is made, and an executor is idle when everything it was told has been reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import assert_never
 
@@ -41,9 +41,10 @@ from dagrl.events import (
     TaskFinished,
     WeightsLoaded,
 )
+from dagrl.floor import ExecutorQueue, Floor
 from dagrl.model import Cluster, Eviction, Job, JobStatus, Step, StepKind, TaskId
-from dagrl.policy import Candidate, Policy, Queue
-from dagrl.residency import evictions, expected_start, never_fits, switch_seconds
+from dagrl.policy import Candidate, Policy
+from dagrl.residency import evictions, expected_start, never_fits, overflows
 from dagrl.state import ContextState, ExecutorState, JobState
 
 
@@ -56,6 +57,8 @@ class Scheduler:
         self._estimates = estimates if estimates is not None else Estimates()
         self.executors = {spec.name: ExecutorState(spec) for spec in cluster.executors}
         self.jobs: dict[str, JobState] = {}
+        self._floor = Floor(self.executors)
+        self._floor.wake_all()
         self._now = 0.0
 
     @property
@@ -72,21 +75,20 @@ class Scheduler:
         self._estimates.saw(event)
         return [*self._note(event), *self._dispatch()]
 
-    def check(self) -> None:
-        """Raise InvariantError if the state breaks a rule; tests and simulations ask after every event."""
-        for executor in self.executors.values():
-            name, budget = executor.spec.name, executor.spec.memory_bytes
-            used = sum(context.bytes or 0 for context in executor.resident)
+    def check(self, names: Iterable[str] | None = None) -> None:
+        """Raise InvariantError if executors, all unless named, break a rule; simulations ask after every event."""
+        for name in self.executors if names is None else names:
+            executor = self.executors[name]
             if executor.outstanding < 0:
                 raise InvariantError(f"{name} reported more than it was told to do")
-            if budget is not None and used > budget and len(executor.resident) > 1:
-                raise InvariantError(f"{name} holds {used} bytes, its budget is {budget}")
-            if executor.running is not None and executor.idle:
-                raise InvariantError(f"{name} runs {executor.running} and counts as idle")
-        for job in self.jobs.values():
-            for task, running in job.running.items():
-                if self.executors[running.executor].running != task:
-                    raise InvariantError(f"{task} is said to run on {running.executor}, which does not run it")
+            if executor.spec.memory_bytes is not None and overflows(executor):
+                raise InvariantError(f"the contexts on {name} exceed its {executor.spec.memory_bytes} bytes")
+            if executor.running is not None and (executor.idle or not self._is_known(executor.running, name)):
+                raise InvariantError(f"{name} is said to run {executor.running}, which is not so")
+
+    def _is_known(self, task: TaskId, executor: str) -> bool:
+        running = self.jobs[task.job].running.get(task)
+        return running is not None and running.executor == executor
 
     def _note(self, event: Event) -> Iterable[Decision]:
         match event:
@@ -115,8 +117,8 @@ class Scheduler:
         if job.name in self.jobs:
             raise InvariantError(f"job {job.name!r} was submitted twice")
         state = JobState(job, len(self.jobs))
-        state.open(at)
         self.jobs[job.name] = state
+        self._enqueue(state, state.open(at))
         return []
 
     def _is_current(self, event: TaskFinished | TaskFailed) -> bool:
@@ -128,11 +130,13 @@ class Scheduler:
         if job.is_over:
             yield from self._drop_contexts(job)
             return
-        job.commit(event.task, event.at)
+        self._enqueue(job, job.commit(event.task, event.at))
         if step.context is not None:
             context = job.contexts[step.context]
             following = job.graph.next_in_context(event.task)
             context.task_done(event, following, dirties=step.kind is not StepKind.PROPAGATE)
+            if context.dirty:
+                self._home(context).unsaved[context] = None
             yield from self._after_context_task(job, context, event.task)
         if job.is_complete:
             yield from self._end(job, JobStatus.DONE)
@@ -165,14 +169,19 @@ class Scheduler:
     def _operation_done(
         self, event: ContextSaved | ContextEvicted | ContextRestored | WeightsLoaded | ContextCheckpointed
     ) -> Iterable[Decision]:
-        self.executors[event.executor].outstanding -= 1
+        self._reported(self.executors[event.executor])
         job = self.jobs[event.context.job]
         context = job.contexts[event.context.name]
         match event:
             case ContextSaved() | ContextEvicted():
                 context.dirty, context.has_copy = False, True
+                self.executors[event.executor].unsaved.pop(context, None)
             case WeightsLoaded(version=version):
                 context.version = version
+                if not context.discards and context.home is not None:
+                    # Its host copy holds the weights of before.
+                    context.dirty = True
+                    self._home(context).unsaved[context] = None
             case ContextCheckpointed():
                 job.checkpoints_owed -= 1
             case ContextRestored():
@@ -180,16 +189,20 @@ class Scheduler:
         return self._end(job, JobStatus.DONE) if job.is_complete and not job.is_over else []
 
     def _context_faulted(self, event: ContextFaulted) -> Iterable[Decision]:
-        self.executors[event.executor].outstanding -= 1
+        self._reported(self.executors[event.executor])
         reason = f"{event.operation} of context {event.context.name!r} failed: {event.error}"
         return self._end(self.jobs[event.context.job], JobStatus.FAILED, reason)
 
     def _executor_lost(self, event: ExecutorLost) -> Iterable[Decision]:
         executor = self.executors[event.executor]
         executor.outstanding, running, executor.running = 0, executor.running, None
+        executor.unsaved.clear()
+        self._floor.wake(event.executor)
         if running is not None:
-            self.jobs[running.job].take_back(running, event.at)
+            job = self.jobs[running.job]
+            job.take_back(running, event.at)
             self._forget_unbuilt(executor, running)
+            self._enqueue(job, [running] if not job.is_over else [])
         harmed = {event.culprit: event.cause} if event.culprit is not None else {}
         for context in executor.contexts:
             context.resident = False
@@ -208,15 +221,23 @@ class Scheduler:
 
     def _release(self, event: TaskFinished | TaskFailed) -> Step:
         executor, job = self.executors[event.executor], self.jobs[event.task.job]
-        executor.outstanding -= 1
         executor.running = None
+        self._reported(executor)
         del job.running[event.task]
         return job.graph.step(event.task.step)
+
+    def _reported(self, executor: ExecutorState) -> None:
+        executor.outstanding -= 1
+        if executor.idle:
+            self._floor.wake(executor.spec.name)
 
     def _end(self, job: JobState, status: JobStatus, reason: str = "") -> Iterable[Decision]:
         if not job.is_over:
             job.status = status
+            for task in job.ready:
+                self._floor.remove(task)
             job.ready.clear()
+            self._floor.wake_all()
             for task, running in job.running.items():
                 yield Cancel(task, running.attempt, running.executor)
             yield End(job.job.name, status, reason)
@@ -240,6 +261,7 @@ class Scheduler:
     def _drop(self, context: ContextState) -> Drop:
         executor = self._home(context)
         executor.contexts.remove(context)
+        executor.unsaved.pop(context, None)
         context.home, context.resident = None, False
         return Drop(context.id, executor.spec.name)
 
@@ -258,55 +280,30 @@ class Scheduler:
     def _task_seconds(self, job: JobState, task: TaskId) -> float:
         return self._estimates.task_seconds(job.job.name, job.graph.step(task.step))
 
+    def _enqueue(self, job: JobState, tasks: Iterable[TaskId]) -> None:
+        """Put ready tasks where they can run, and wake an executor that could take them."""
+        for task in tasks:
+            step = job.graph.step(task.step)
+            home = job.contexts[step.context].home if step.context is not None else None
+            candidate = Candidate(
+                task,
+                step,
+                job.job,
+                job.submitted,
+                job.ready[task],
+                job.remaining_seconds(task, partial(self._estimates.task_seconds, job.job.name)),
+                self._estimates.task_seconds(job.job.name, step),
+                job.served_at,
+            )
+            self._floor.push(candidate, self._policy.rank(candidate), home)
+
     def _dispatch(self) -> Iterable[Decision]:
-        """Start tasks until no idle executor has one to start: candidates -> choice -> decisions.
-
-        The executor with the fewest contexts is asked first, so that builds spread over a pool.
-        """
-        ranks: dict[str, Callable[[TaskId], float]] = {}
-        started = True
-        while started:
-            started = False
-            for executor in sorted(self.executors.values(), key=lambda each: len(each.contexts)):
-                chosen = self._choose(executor, ranks) if executor.idle else None
-                if chosen is not None:
-                    started = True
-                    yield from self._begin(chosen, executor)
-
-    def _choose(self, executor: ExecutorState, ranks: dict[str, Callable[[TaskId], float]]) -> Candidate | None:
-        candidates = [
-            self._candidate(job, task, executor, ranks)
-            for job in self.jobs.values()
-            for task in job.ready
-            if self._may_run(job, task, executor)
-        ]
-        if not candidates:
-            return None
-        return self._policy.choose(Queue(self._now, candidates, [n for n, job in self.jobs.items() if not job.is_over]))
-
-    def _may_run(self, job: JobState, task: TaskId, executor: ExecutorState) -> bool:
-        """Whether the task's context is at home here, or it is at home nowhere and this is its pool."""
-        step = job.graph.step(task.step)
-        home = job.contexts[step.context].home if step.context is not None else None
-        return home == executor.spec.name or (home is None and step.pool == executor.spec.pool)
-
-    def _candidate(
-        self, job: JobState, task: TaskId, executor: ExecutorState, ranks: dict[str, Callable[[TaskId], float]]
-    ) -> Candidate:
-        step = job.graph.step(task.step)
-        if job.job.name not in ranks:
-            ranks[job.job.name] = job.remaining_seconds(partial(self._estimates.task_seconds, job.job.name))
-        context = job.contexts[step.context] if step.context is not None else None
-        return Candidate(
-            task,
-            step,
-            job.job,
-            job.submitted,
-            job.ready[task],
-            ranks[job.job.name](task),
-            self._estimates.task_seconds(job.job.name, step),
-            switch_seconds(executor, context, self._estimates),
-        )
+        """Let every executor that was woken and is idle choose, until none wants to start anything."""
+        while (executor := self._floor.next_awake()) is not None:
+            queue = ExecutorQueue(self._now, executor, self._floor, self.jobs, self._estimates)
+            chosen = self._policy.choose(queue) if len(queue) else None
+            if chosen is not None:
+                yield from self._begin(chosen, executor)
 
     def _begin(self, candidate: Candidate, executor: ExecutorState) -> Iterable[Decision]:
         """Make room, protect what stays, bring in what the task needs, and run it."""
@@ -316,15 +313,18 @@ class Scheduler:
         operations: list[Decision] = []
         if context is not None:
             operations += [self._evict(victim) for victim in evictions(executor, context, self._next_use)]
-        for other in executor.resident:
-            if other.dirty and other.id.job != task.job:
+        for other in executor.unsaved:
+            if other.resident and other.id.job != task.job:
                 operations.append(Save(other.id, executor.spec.name))
                 executor.outstanding += 1
         if context is not None:
             operations += self._bring_in(context, executor, task)
         executor.outstanding += 1
         executor.running = task
-        attempt = job.start(task, executor.spec.name)
+        executor.last_job = job.submitted
+        self._floor.remove(task)
+        attempt = job.start(task, executor.spec.name, self._now)
+        self._floor.started(executor)
         return [*operations, Run(task, attempt, executor.spec.name)]
 
     def _bring_in(self, context: ContextState, executor: ExecutorState, task: TaskId) -> Iterable[Decision]:

@@ -56,11 +56,11 @@ def simulate(jobs: Sequence[Job], cluster: Cluster, policy: Policy, expected: Es
     while machine.reports:
         event = machine.next_report()
         decisions = scheduler.handle(event)
-        scheduler.check()
         records.append(Record(event, tuple(decisions)))
-        for decision in decisions:
-            if not isinstance(decision, End):
-                machine.carry_out(decision, event.at)
+        told = [decision for decision in decisions if not isinstance(decision, End)]
+        scheduler.check({operation.executor for operation in told})
+        for operation in told:
+            machine.carry_out(operation, event.at)
     if not scheduler.finished:
         waiting = [str(task) for job in scheduler.jobs.values() for task in job.ready]
         raise InvariantError(f"the schedule stopped with unfinished jobs; ready: {', '.join(waiting) or 'nothing'}")

@@ -64,7 +64,11 @@ class ExecutorState:
     spec: ExecutorSpec
     #: Contexts at home here, resident or not, in the order they came.
     contexts: list[ContextState] = field(default_factory=list)
+    #: Those of them that are resident and changed since their host copy was made: never of more than one job.
+    unsaved: dict[ContextState, None] = field(default_factory=dict)
     running: TaskId | None = None
+    #: Place in the order of submission of the job served last; -1 before the first.
+    last_job: int = -1
     #: Decisions handed over and not yet reported.
     outstanding: int = 0
 
@@ -97,9 +101,11 @@ class JobState:
     graph: JobGraph = field(init=False)
     status: JobStatus = JobStatus.RUNNING
     contexts: dict[str, ContextState] = field(init=False)
-    #: Tasks that could start, and since when (seconds since the run began), oldest first.
+    #: Tasks that could start, and since when (seconds since the run began).
     ready: dict[TaskId, float] = field(default_factory=dict)
     running: dict[TaskId, Running] = field(default_factory=dict)
+    #: When a task of it last started (seconds since the run began); -1 before the first.
+    served_at: float = -1.0
     #: Checkpoints that were decided and not yet reported.
     checkpoints_owed: int = 0
     _missing: dict[TaskId, int] = field(default_factory=dict)
@@ -108,6 +114,10 @@ class JobState:
     _ahead: dict[str, set[int]] = field(default_factory=dict)
     _watermark: dict[str, int] = field(default_factory=dict)
     _tasks_left: int = field(init=False)
+    #: Upward ranks of the steps and seconds per iteration, as of some iteration.
+    _ranks: dict[str, float] = field(default_factory=dict)
+    _cycle: float = 0.0
+    _ranked_at: int | None = None
 
     def __post_init__(self) -> None:
         """Set up the graph and a record per context."""
@@ -120,12 +130,12 @@ class JobState:
             for name, context in zip(self.graph.inits, self.job.contexts, strict=True)
         }
 
-    def open(self, at: float) -> None:
-        """Make ready what waits for nothing."""
+    def open(self, at: float) -> list[TaskId]:
+        """Make ready what waits for nothing, and return it."""
         roots = [TaskId(self.job.name, 0, name) for name in self.graph.order]
-        for task in [*self.graph.start_tasks(), *roots]:
-            if not self.graph.predecessors(task):
-                self.ready[task] = at
+        found = [task for task in [*self.graph.start_tasks(), *roots] if not self.graph.predecessors(task)]
+        self.ready.update(dict.fromkeys(found, at))
+        return found
 
     @property
     def is_over(self) -> bool:
@@ -137,9 +147,10 @@ class JobState:
         """Whether every task has committed and every checkpoint is written."""
         return self._tasks_left == 0 and self.checkpoints_owed == 0
 
-    def start(self, task: TaskId, executor: str) -> int:
+    def start(self, task: TaskId, executor: str, at: float) -> int:
         """Mark a ready task as running; returns the number of the attempt, from 1."""
         del self.ready[task]
+        self.served_at = at
         attempt = self._attempts.get(task, 0) + 1
         self._attempts[task] = attempt
         self.running[task] = Running(attempt, executor)
@@ -156,19 +167,27 @@ class JobState:
         if not self.is_over:
             self.ready[task] = at
 
-    def commit(self, task: TaskId, at: float) -> None:
-        """Count a task as done and make ready what waited for it alone."""
+    @property
+    def is_settled(self) -> bool:
+        """Whether every context has a home, or had one."""
+        return all(context.home is not None or context.seen_bytes is not None for context in self.contexts.values())
+
+    def commit(self, task: TaskId, at: float) -> list[TaskId]:
+        """Count a task as done, make ready what waited for it alone, and return that."""
+        opened = []
         self._tasks_left -= 1
         self._attempts.pop(task, None)
         self._note_committed(task)
         for successor in self.graph.successors(task):
             missing = self._missing.get(successor)
-            missing = len(self.graph.predecessors(successor)) if missing is None else missing
+            missing = self.graph.predecessor_count(successor) if missing is None else missing
             if missing == 1:
                 self._missing.pop(successor, None)
                 self.ready[successor] = at
+                opened.append(successor)
             else:
                 self._missing[successor] = missing - 1
+        return opened
 
     def is_committed(self, task: TaskId) -> bool:
         """Whether the task has committed."""
@@ -180,18 +199,15 @@ class JobState:
         every = self.job.checkpoint_every
         return iteration + 1 == self.job.iterations or (every is not None and (iteration + 1) % every == 0)
 
-    def remaining_seconds(self, seconds: Callable[[Step], float]) -> Callable[[TaskId], float]:
-        """A function from a task to the seconds on the longest path from it to the end of the job."""
-        ranks = self.graph.upward_ranks(seconds)
-        cycle = max(ranks.values()) / (1 + self.job.max_staleness)
-        last = self.job.iterations - 1
-
-        def remaining(task: TaskId) -> float:
-            if task.iteration == START:
-                return seconds(self.graph.step(task.step)) + (last + 1) * cycle
-            return ranks[task.step] + (last - task.iteration) * cycle
-
-        return remaining
+    def remaining_seconds(self, task: TaskId, seconds: Callable[[Step], float]) -> float:
+        """Seconds on the longest path from a task to the end of the job, by durations looked at once an iteration."""
+        if self._ranked_at != task.iteration:
+            self._ranked_at = task.iteration
+            self._ranks = self.graph.upward_ranks(seconds)
+            self._cycle = max(self._ranks.values()) / (1 + self.job.max_staleness)
+        if task.iteration == START:
+            return seconds(self.graph.step(task.step)) + self.job.iterations * self._cycle
+        return self._ranks[task.step] + (self.job.iterations - 1 - task.iteration) * self._cycle
 
     def _note_committed(self, task: TaskId) -> None:
         first = START if task.step in self.graph.inits or self.graph.steps[task.step].targets else 0

@@ -4,7 +4,8 @@ import pytest
 
 from dagrl.errors import InvariantError
 from dagrl.estimates import Estimates
-from dagrl.policy import Candidate, Queue
+from dagrl.policy import Candidate, Queue, Rank
+from dagrl.policy.exclusive import ExclusivePolicy
 from dagrl.policy.list_scheduling import ListPolicy
 from dagrl.policy.sequential import SequentialPolicy
 from dagrl.simulate import makespan, simulate
@@ -30,6 +31,13 @@ def test_one_executor_gains_nothing_from_slicing() -> None:
     assert makespan(simulate(jobs, alone, SequentialPolicy(), Estimates())) == pytest.approx(10.0)
 
 
+def test_dedicated_executors_serve_as_many_jobs_at_once_as_there_are_sets() -> None:
+    jobs = [grpo(name, 10, (1.0, 0.0, 1.0)) for name in "abcd"]
+    pairs = cluster("2 rollout 2 train 1 cpu")
+    assert makespan(simulate(jobs, pairs, ExclusivePolicy(), Estimates())) == pytest.approx(40.0)
+    assert makespan(simulate(jobs, POOLS, ExclusivePolicy(), Estimates())) == pytest.approx(80.0)
+
+
 def test_staleness_lets_sampling_and_training_overlap() -> None:
     synchronous, stale = grpo("a", 20, (1.0, 0.0, 1.0)), grpo("a", 20, (1.0, 0.0, 1.0), max_staleness=1)
     assert makespan(simulate([synchronous], POOLS, ListPolicy(), Estimates())) == pytest.approx(40.0)
@@ -52,8 +60,11 @@ def test_simulating_teaches_the_callers_estimates_nothing() -> None:
 
 def test_a_policy_that_never_starts_anything_is_an_error() -> None:
     class Idle:
+        def rank(self, candidate: Candidate) -> Rank:
+            return (candidate.ready_at,)
+
         def choose(self, queue: Queue) -> Candidate | None:
-            return next(iter(queue.candidates[:0]), None)
+            return queue.best(0)[0] if not len(queue) else None
 
     with pytest.raises(InvariantError, match=r"unfinished jobs; ready: a/start/init\.state"):
         simulate([solo("a")], POOLS, Idle(), Estimates())

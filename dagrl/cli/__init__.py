@@ -26,7 +26,7 @@ app = typer.Typer(
 
 Specs = Annotated[list[Path], typer.Argument(help="Spec files, one job each.", metavar="SPEC...")]
 ClusterFile = Annotated[Path | None, typer.Option("--cluster", help="Cluster file; this machine if left out.")]
-PolicyName = Annotated[str, typer.Option("--policy", help="Scheduling policy: list, fifo or sequential.")]
+PolicyName = Annotated[str, typer.Option("--policy", help="list, fifo, lrs, round-robin, sequential, exclusive.")]
 RunName = Annotated[
     str | None, typer.Argument(help="Run directory or its name; the newest if left out.", metavar="RUN")
 ]

@@ -1,21 +1,25 @@
 """What an idle executor does next: one small file per policy.
 
-A policy is shown the tasks that could start on one executor now, and chooses one. Choosing none leaves the executor
-idle until the next event. A policy keeps no state and reads no clock, so that equal queues give equal choices.
+A policy ranks a task once, when it becomes ready, and is asked for a choice whenever an executor is idle. Choosing
+nothing leaves the executor idle until the next event that concerns it. A policy keeps no state and reads no clock, so
+that equal queues give equal choices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from dagrl.model import Job, Step, TaskId
+
+#: Where a task stands among those that are ready at the same place; smaller is better.
+Rank: TypeAlias = tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A task that the executor could start."""
+    """A task that is ready."""
 
     task: TaskId
     step: Step
@@ -28,23 +32,62 @@ class Candidate:
     remaining_seconds: float
     #: Expected seconds of the task itself.
     task_seconds: float
-    #: Expected seconds of switching before it could start.
-    switch_seconds: float
+    #: When a task of the job last started; -1 before the first.
+    served_at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """What a policy chooses from, for one idle executor: at least one candidate."""
+class Queue(Protocol):
+    """What one idle executor could do now: at least one candidate."""
 
-    now: float
-    candidates: Sequence[Candidate]
-    #: Jobs that have not ended, in the order of submission, whether they have a candidate or not.
-    unfinished_jobs: Sequence[str]
+    @property
+    def now(self) -> float:
+        """Seconds since the run began."""
+        ...
+
+    @property
+    def last_job(self) -> int:
+        """Place in the order of submission of the job that this executor served last; -1 before the first."""
+        ...
+
+    @property
+    def first_job(self) -> str:
+        """The unfinished job that was submitted first, whether it has a candidate or not."""
+        ...
+
+    @property
+    def jobs_at_home(self) -> Collection[str]:
+        """The jobs that have contexts on this executor."""
+        ...
+
+    @property
+    def next_to_settle(self) -> str | None:
+        """The unfinished job submitted first that has a context without a home."""
+        ...
+
+    def __len__(self) -> int:
+        """How many candidates there are."""
+        ...
+
+    def __iter__(self) -> Iterator[Candidate]:
+        """All candidates, in no order that means anything."""
+        ...
+
+    def best(self, count: int) -> list[Candidate]:
+        """The `count` best by rank, best first, and the one that has been ready longest."""
+        ...
+
+    def switch_seconds(self, candidate: Candidate) -> float:
+        """Expected seconds of saving and restoring before the candidate could start."""
+        ...
 
 
 class Policy(Protocol):
-    """Chooses what an executor does next."""
+    """Ranks tasks, and chooses what an executor does next."""
+
+    def rank(self, candidate: Candidate) -> Rank:
+        """Where the candidate stands among those ready at the same place, for as long as it is ready."""
+        ...
 
     def choose(self, queue: Queue) -> Candidate | None:
-        """The best candidate; None to wait for the next event."""
+        """The candidate to start; None to leave the executor idle."""
         ...

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dagrl.policy import Candidate, Queue
+from dagrl.policy import Candidate, Queue, Rank
 
 
 class FifoPolicy:
     """Starts what has been ready longest; of equals, the job submitted first."""
 
+    def rank(self, candidate: Candidate) -> Rank:
+        """By time of readiness."""
+        return (candidate.ready_at, candidate.submitted)
+
     def choose(self, queue: Queue) -> Candidate | None:
         """The candidate that became ready first."""
-        return min(queue.candidates, key=lambda candidate: (candidate.ready_at, candidate.submitted))
+        return queue.best(1)[0]

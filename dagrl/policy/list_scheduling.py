@@ -9,26 +9,35 @@ longer than `PATIENCE` times the longest candidate goes before all that have not
 from __future__ import annotations
 
 from dagrl.model import StepKind
-from dagrl.policy import Candidate, Queue
+from dagrl.policy import Candidate, Queue, Rank
 
 #: How many times the longest candidate's seconds a task waits before it goes first, whatever its rank.
 PATIENCE = 8.0
+
+#: How many of the best are looked at closely.
+SHORTLIST = 8
 
 
 class ListPolicy:
     """Chooses an overdue task, else by priority, then by remaining path less what switching costs everybody."""
 
+    def rank(self, candidate: Candidate) -> Rank:
+        """By priority and remaining path, a propagate before its equals."""
+        opens_pool = candidate.step.kind is StepKind.PROPAGATE
+        return (-candidate.job.priority, not opens_pool, -candidate.remaining_seconds)
+
     def choose(self, queue: Queue) -> Candidate | None:
         """The best candidate; every ready task runs within the stated bound."""
-        longest = max(candidate.task_seconds for candidate in queue.candidates)
+        shortlist = queue.best(SHORTLIST)
+        longest = max(candidate.task_seconds for candidate in shortlist)
         overdue_since = queue.now - PATIENCE * longest
-        everybody = len(queue.candidates)
+        everybody = len(queue)
 
-        def key(candidate: Candidate) -> tuple[float, ...]:
+        def key(candidate: Candidate) -> Rank:
             if candidate.ready_at < overdue_since:
                 return (0, candidate.ready_at, candidate.submitted)
-            score = candidate.remaining_seconds - everybody * candidate.switch_seconds
-            opens_pool = candidate.step.kind is StepKind.PROPAGATE
-            return (1, -candidate.job.priority, not opens_pool, -score, candidate.ready_at, candidate.submitted)
+            *before, path = self.rank(candidate)
+            cost = everybody * queue.switch_seconds(candidate)
+            return (1, *before, path + cost, candidate.ready_at, candidate.submitted)
 
-        return min(queue.candidates, key=key)
+        return min(shortlist, key=key)

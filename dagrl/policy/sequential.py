@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dagrl.policy import Candidate, Queue
+from dagrl.policy import Candidate, Queue, Rank
 
 
 class SequentialPolicy:
     """Starts only tasks of the first unfinished job."""
 
+    def rank(self, candidate: Candidate) -> Rank:
+        """By submission, longest remaining path first within a job."""
+        return (candidate.submitted, -candidate.remaining_seconds, candidate.ready_at)
+
     def choose(self, queue: Queue) -> Candidate | None:
         """The first unfinished job's candidate with the longest remaining path."""
-        mine = [candidate for candidate in queue.candidates if candidate.job.name == queue.unfinished_jobs[0]]
-        return min(mine, key=lambda candidate: (-candidate.remaining_seconds, candidate.ready_at), default=None)
+        best = queue.best(1)[0]
+        return best if best.job.name == queue.first_job else None

@@ -33,22 +33,25 @@ class Ambience:
         self._beginnings: dict[tuple[str, int], Any] = {}
         self._entered = Snapshot(0)
         self._threads = 1
-        guard_imports(self._around_import)
+        #: Looking at a source may import something, too.
+        self._unguarded = guard_imports(self._around_import)
 
     def enter(self, snapshot: Snapshot, threads: int) -> None:
         """Set everything to a snapshot, and torch to that many threads."""
         self._entered, self._threads = snapshot, threads
-        for source in self._loaded():
-            self._set(source)
-        self._set_threads()
+        with self._unguarded():
+            for source in self._loaded():
+                self._set(source)
+            self._set_threads()
 
     def leave(self) -> Snapshot:
         """Note everything down as it is now."""
         seed, states = self._entered.seed, dict(self._entered.states)
-        for source in self._loaded():
-            state = source.get()
-            moved = state is not None and state != self._beginning(source)
-            states[source.name] = state if moved else None
+        with self._unguarded():
+            for source in self._loaded():
+                state = source.get()
+                moved = state is not None and state != self._beginning(source)
+                states[source.name] = state if moved else None
         return Snapshot(seed, {name: state for name, state in states.items() if state is not None})
 
     def _loaded(self) -> Iterator[Source]:

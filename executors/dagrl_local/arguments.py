@@ -16,6 +16,8 @@ DUMP_SIGNAL = signal.SIGUSR1
 class Arguments:
     """The command line of a worker."""
 
+    #: The executor's name, for people who look at processes.
+    executor: str
     #: The socket to the supervisor.
     fd: int
     #: The reading end of a pipe that the supervisor never writes to: it closes when the supervisor is gone.
@@ -27,9 +29,16 @@ class Arguments:
     @classmethod
     def parse(cls, words: list[str]) -> Arguments:
         """Read what `words` wrote."""
-        fd, lifeline, run_directory, device, origin = words
-        return cls(int(fd), int(lifeline), Path(run_directory), device, RunClock(float.fromhex(origin)))
+        executor, fd, lifeline, run_directory, device, origin = words
+        return cls(executor, int(fd), int(lifeline), Path(run_directory), device, RunClock(float.fromhex(origin)))
 
     def words(self) -> list[str]:
         """The command line."""
-        return [str(self.fd), str(self.lifeline), str(self.run_directory), self.device, self.clock.origin.hex()]
+        return [
+            self.executor,
+            str(self.fd),
+            str(self.lifeline),
+            str(self.run_directory),
+            self.device,
+            self.clock.origin.hex(),
+        ]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -19,9 +20,14 @@ from typing import Any
 Around = Callable[[str], Callable[[], None]]
 
 
-def guard_imports(around: Around) -> None:
-    """Call `around` at each import on the main thread that runs new code, once for it and all that it imports."""
-    sys.meta_path.insert(0, _Guard(around))
+def guard_imports(around: Around) -> Callable[[], AbstractContextManager[None]]:
+    """Call `around` at each import on the main thread that runs new code, once for it and all that it imports.
+
+    Returns what makes a block of code whose imports are not guarded.
+    """
+    guard = _Guard(around)
+    sys.meta_path.insert(0, guard)
+    return guard.unguarded
 
 
 class _Guard(MetaPathFinder):
@@ -47,15 +53,21 @@ class _Guard(MetaPathFinder):
         if self._inside:
             loader.exec_module(module)
             return
-        self._inside = True
-        try:
+        with self.unguarded():
             afterwards = self._around(module.__name__)
             try:
                 loader.exec_module(module)
             finally:
                 afterwards()
+
+    @contextmanager
+    def unguarded(self) -> Iterator[None]:
+        """Let imports pass."""
+        before, self._inside = self._inside, True
+        try:
+            yield
         finally:
-            self._inside = False
+            self._inside = before
 
 
 class _Loader(Loader):

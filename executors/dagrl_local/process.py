@@ -25,7 +25,13 @@ from dagrl_local.channel import Channel
 from dagrl_local.wire import Message
 
 #: What this process can import a worker can import, and nothing else.
-_BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from dagrl_local import worker; worker.main()"
+_IMPORT_PATH = "DAGRL_IMPORT_PATH"
+_BOOT = f"""
+import json, os, sys
+sys.path[:] = json.loads(os.environ.pop({_IMPORT_PATH!r}))
+from dagrl_local.worker import main
+main()
+"""
 
 _KEEP_FREED_MEMORY = str(1 << 40)
 
@@ -44,7 +50,8 @@ _ENVIRONMENT = {
 
 def worker_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of a worker whose supervisor has this one."""
-    return {**_ENVIRONMENT, **environment}
+    import_path = json.dumps([str(Path(entry).absolute()) for entry in sys.path])
+    return {**_ENVIRONMENT, **environment, _IMPORT_PATH: import_path}
 
 
 class WorkerProcess:
@@ -111,7 +118,7 @@ async def start_worker(
 
     ours, theirs = socket.socketpair()
     lifeline, held = os.pipe()
-    arguments = Arguments(theirs.fileno(), lifeline, run_directory, spec.device, clock)
+    arguments = Arguments(spec.name, theirs.fileno(), lifeline, run_directory, spec.device, clock)
     try:
         process = await _spawn(arguments, log)
     except OSError as error:
@@ -130,16 +137,12 @@ async def start_worker(
     return worker
 
 
-def _import_path() -> str:
-    return json.dumps([str(Path(entry).absolute()) for entry in sys.path])
-
-
 async def _spawn(arguments: Arguments, log: Path) -> Process:
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         return await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-P", "-c", _BOOT, _import_path(), *arguments.words()),
+            *("-P", "-c", _BOOT, *arguments.words()),
             stdin=DEVNULL,
             stdout=output,
             stderr=output,

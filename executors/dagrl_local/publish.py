@@ -92,7 +92,7 @@ def _load_module(module: Any, nodes: Mapping[str, Node], tree: Tree, name: str) 
         raise WeightsError(side).inside(missing).inside(name)
     targets, sources = [], []
     for key, tensor in live.items():
-        source = tensor_view(tree, nodes[key]["leaf"])
+        source = tensor_view(tree, nodes[key]["torch.tensor"])
         if (source.shape, source.dtype) != (tensor.shape, tensor.dtype):
             there, here = (f"{each.dtype} {list(each.shape)}" for each in (source, tensor))
             raise WeightsError(f"published as {there}, the target has {here}").inside(key).inside(name)

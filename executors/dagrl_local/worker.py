@@ -79,7 +79,7 @@ def die() -> None:
 
 def main() -> None:
     """Work until told to close."""
-    _, _, *words = sys.argv
+    _, *words = sys.argv
     arguments = Arguments.parse(words)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _hang_on(arguments.lifeline)

@@ -126,6 +126,13 @@ def test_what_was_shared_is_shared_again_and_a_state_may_hold_itself() -> None:
     assert restored["self"] is restored
 
 
+def test_one_live_object_does_not_become_two_things() -> None:
+    shared: list[int] = []
+    live = {"a": shared, "b": shared}
+    assert restore(live, capture({"a": [1], "b": [2]})) == {"a": [1], "b": [2]}
+    assert live["a"] is shared
+
+
 def test_mappings_of_every_kind_keep_their_kind_and_order() -> None:
     state: list[Any] = [OrderedDict(b=1, a=2), Counter("abca"), defaultdict(list, {3: [1]}), {"b": 1, "a": 2}]
     restored = restore(None, capture(state))

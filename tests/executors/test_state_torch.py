@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -83,6 +83,15 @@ def test_a_capture_shares_nothing_with_the_live_state() -> None:
     tree = capture({"t": tensor})
     tensor.fill_(7)
     assert restore({"t": tensor}, tree)["t"].tolist() == [0, 0, 0]
+
+
+def test_one_live_tensor_does_not_become_two() -> None:
+    shared = torch.zeros(2)
+    restored = restore(
+        [shared, shared, shared[:1]], capture([torch.ones(2), torch.full((2,), 2.0), torch.full((1,), 3.0)])
+    )
+    assert [each.tolist() for each in restored] == [[1, 1], [2, 2], [3]]
+    assert restored[0] is shared
 
 
 def model(*, tied: bool = True) -> Any:
@@ -177,7 +186,7 @@ def test_a_module_comes_back_with_gradients_modes_frozen_parts_and_all_buffers()
 def test_ties_that_came_or_went_are_as_they_were() -> None:
     tied, apart = model(tied=True), model(tied=False)
     apart[3].weight.data = apart[3].weight.data.clone()
-    live, saved, loose = (nn.ModuleDict({name: nn.Linear(2, 2) for name in "ab"}) for _ in range(3))
+    live, saved, loose = (cast("Any", nn.ModuleDict({name: nn.Linear(2, 2) for name in "ab"})) for _ in range(3))
     saved["b"].weight.data = saved["a"].weight.data
     restore(live, capture(saved))
     assert live["a"].weight.data_ptr() == live["b"].weight.data_ptr()

@@ -28,9 +28,11 @@ from dagrl.model import (
     StepKind,
     TaskId,
 )
-from dagrl.policy import Candidate, Policy, Queue
+from dagrl.policy import Candidate, Policy, Queue, Rank
 from dagrl.policy.fifo import FifoPolicy
 from dagrl.policy.list_scheduling import ListPolicy
+from dagrl.policy.lrs import LrsPolicy
+from dagrl.policy.round_robin import RoundRobinPolicy
 from dagrl.policy.sequential import SequentialPolicy
 from dagrl.scheduler import Scheduler
 from dagrl.simulate import makespan, simulate
@@ -41,12 +43,17 @@ POOLS = ("rollout", "train", "cpu")
 class ChaoticPolicy:
     """Any choice at all, the same one for the same queue."""
 
+    def rank(self, candidate: Candidate) -> Rank:
+        return (len(candidate.task.step), candidate.submitted)
+
     def choose(self, queue: Queue) -> Candidate | None:
-        return min(queue.candidates, key=lambda c: hashlib.sha256(f"{c.task}{queue.now}".encode()).digest())
+        return min(queue, key=lambda c: hashlib.sha256(f"{c.task}{queue.now}".encode()).digest())
 
 
 seconds = st.floats(0.01, 10, allow_nan=False).map(lambda value: round(value, 3))
-policies: st.SearchStrategy[Policy] = st.sampled_from([ListPolicy(), FifoPolicy(), SequentialPolicy(), ChaoticPolicy()])
+policies: st.SearchStrategy[Policy] = st.sampled_from(
+    [ListPolicy(), FifoPolicy(), SequentialPolicy(), LrsPolicy(), RoundRobinPolicy(), ChaoticPolicy()]
+)
 
 
 @st.composite

@@ -17,7 +17,7 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from dagrl_local.state.kinds import MISSING, Kind
-from dagrl_local.state.object_kinds import class_name, loaded_class
+from dagrl_local.state.object_kinds import class_name, loaded_class, unhashed_name
 from dagrl_local.state.tree import Node, RestoreError, UnhashedNode
 
 if TYPE_CHECKING:
@@ -27,8 +27,20 @@ if TYPE_CHECKING:
 #: What an environment was made from, and what shows it to people.
 _NO_STATE = frozenset(
     (
-        *("spec", "_cached_spec", "metadata", "render_mode", "screen", "clock", "surf", "window", "viewer", "renderer"),
-        *("mujoco_renderer", "results_writer", "frame_list", "render_frames", "recorded_frames"),
+        *(
+            "spec",
+            "_cached_spec",
+            "_saved_kwargs",
+            "metadata",
+            "render_mode",
+            "screen",
+            "clock",
+            "surf",
+            "window",
+            "viewer",
+            "renderer",
+        ),
+        *("mujoco_renderer", "results_writer", "frame_list", "render_frames", "recorded_frames", "class_attributes"),
     )
 )
 #: Read from the wall clock; `buf_infos` repeats such times in the last step's report, which nobody reads back.
@@ -68,7 +80,7 @@ def _capture_object(walk: Walk, value: object) -> Node:
     walk.environments -= 1
     for name in _WALL_CLOCK & attributes.keys():
         attributes[name] = UnhashedNode(attributes[name])
-    return [class_name(value), attributes]
+    return [unhashed_name(value), attributes]
 
 
 def _restore_object(restorer: Restorer, payload: Node, live: object) -> Any:

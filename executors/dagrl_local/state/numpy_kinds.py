@@ -28,25 +28,40 @@ class ArrayPlacement:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._placed: dict[int, _Array] = {}
-        self._buffers: dict[int, bytearray] = {}
+        #: The memory that each region lies in now: a live array's, or new.
+        self._owners: dict[int, _Array] = {}
+        self._taken: set[int] = set()
 
     def place(self, index: int, live: object) -> _Array:
-        """The array of a leaf."""
-        if index not in self._placed:
-            leaf = self._tree.leaves[index]
-            saved = array_view(self._tree, index)
-            if _same_form(live, saved):
-                np.copyto(live, saved)  # type: ignore[arg-type]
-                self._placed[index] = live  # type: ignore[assignment]
-            else:
-                self._placed[index] = _array_on(leaf, self._buffer(leaf.region))
-        return self._placed[index]
+        """The array of a leaf: the live one where it fits, or a new one."""
+        leaf = self._tree.leaves[index]
+        saved = array_view(self._tree, index)
+        if isinstance(live, np.ndarray) and _same_form(live, saved) and self._takes(leaf.region, live):
+            np.copyto(live, saved)
+            return live
+        return _array_on(leaf, self._memory(leaf.region))
 
-    def _buffer(self, region: int) -> bytearray:
-        if region not in self._buffers:
-            self._buffers[region] = bytearray(self._tree.region_bytes(region) or b"")
-        return self._buffers[region]
+    def _takes(self, region: int, live: _Array) -> bool:
+        """Whether a region may lie where a live array does: it lies nowhere else, and nothing else lies there."""
+        owner = _owner(live)
+        if region in self._owners:
+            return self._owners[region] is owner
+        if id(owner) in self._taken:
+            return False
+        self._owners[region] = owner
+        self._taken.add(id(owner))
+        return True
+
+    def _memory(self, region: int) -> memoryview | bytearray:
+        owner = self._owners.get(region)
+        nbytes = self._tree.regions[region].nbytes
+        if owner is not None and owner.nbytes == nbytes and owner.flags.c_contiguous:
+            return owner.reshape(-1).view(np.uint8).data
+        if owner is None:
+            owner = np.frombuffer(bytearray(self._tree.region_bytes(region) or b""), np.uint8)
+            self._owners[region] = owner
+            return owner.data
+        return bytearray(self._tree.region_bytes(region) or b"")
 
 
 def array_view(tree: Tree, index: int) -> _Array:
@@ -59,13 +74,18 @@ def _array_on(leaf: Leaf, data: bytearray | memoryview | bytes) -> _Array:
     return np.ndarray(tuple(leaf.shape), np.dtype(leaf.dtype), data, leaf.offset, tuple(leaf.strides))
 
 
-def _same_form(live: object, saved: _Array) -> bool:
+def _same_form(live: _Array, saved: _Array) -> bool:
     return (
-        isinstance(live, np.ndarray)
-        and live.flags.writeable
+        live.flags.writeable
         and (live.dtype, live.shape) == (saved.dtype, saved.shape)
         and not (0 in live.strides and live.size > 1)
     )
+
+
+def _owner(array: _Array) -> _Array:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 def _capture_array(walk: Walk, array: _Array) -> Any:
@@ -76,14 +96,12 @@ def _capture_array(walk: Walk, array: _Array) -> Any:
     if array.dtype.names is not None or type(array) is not np.ndarray:
         raise UnsupportedStateError(f"a {type(array).__name__} of {array.dtype} cannot be saved; use plain arrays")
     known = walk.known_leaf(array)
-    return LeafNode(_new_leaf(walk, array) if known is None else known)
+    return LeafNode("numpy.array", _new_leaf(walk, array) if known is None else known)
 
 
 def _new_leaf(walk: Walk, array: _Array) -> int:
     index = walk.new_leaf(array)
-    owner = array
-    while isinstance(owner.base, np.ndarray):
-        owner = owner.base
+    owner = _owner(array)
     start, end = byte_bounds(owner)
     region = walk.known_region(start, end - start)
     if region is None:
@@ -182,7 +200,7 @@ KINDS = (
         "numpy.array",
         lambda value: isinstance(value, np.ndarray),
         _capture_array,
-        lambda restorer, payload, live: restorer.array(payload, live),
+        lambda restorer, payload, live: restorer.leaf(payload, live),
         is_leaf=True,
     ),
     Kind("numpy.objects", lambda _: False, _capture_array, _restore_objects, is_leaf=True),

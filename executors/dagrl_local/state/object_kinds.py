@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from dagrl_local.state.kinds import MISSING, Kind
-from dagrl_local.state.tree import Node, RestoreError
+from dagrl_local.state.tree import Node, RestoreError, UnhashedNode
 
 if TYPE_CHECKING:
     from dagrl_local.state.capture import Walk
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 def class_name(value: object) -> str:
     """`module:qualified.name` of a value's class."""
     return f"{type(value).__module__}:{type(value).__qualname__}"
+
+
+def unhashed_name(value: object) -> UnhashedNode:
+    """The same in a skeleton, where it says what to make and is no part of a digest: a file may be moved."""
+    return UnhashedNode(class_name(value))
 
 
 def loaded_class(name: str) -> type:
@@ -56,7 +61,7 @@ def _restore_stateful(restorer: Restorer, payload: Node, live: Any) -> Any:
 
 
 def _capture_enum(walk: Walk, value: Enum) -> Node:
-    return [class_name(value), walk.item("value", value.value)]
+    return [unhashed_name(value), walk.item("value", value.value)]
 
 
 def _restore_enum(restorer: Restorer, payload: Node, _live: object) -> Any:
@@ -70,7 +75,10 @@ def _is_dataclass(value: object) -> bool:
 
 def _capture_dataclass(walk: Walk, value: Any) -> Node:
     names = [each.name for each in dataclasses.fields(value)]
-    return [class_name(value), {name: walk.item(name, getattr(value, name)) for name in names if hasattr(value, name)}]
+    return [
+        unhashed_name(value),
+        {name: walk.item(name, getattr(value, name)) for name in names if hasattr(value, name)},
+    ]
 
 
 def _restore_dataclass(restorer: Restorer, payload: Node, live: object) -> Any:
@@ -92,7 +100,7 @@ def _is_named_tuple(value: object) -> bool:
 
 
 def _capture_named_tuple(walk: Walk, value: Any) -> Node:
-    return [class_name(value), [walk.item(*pair) for pair in zip(value._fields, value, strict=True)]]
+    return [unhashed_name(value), [walk.item(*pair) for pair in zip(value._fields, value, strict=True)]]
 
 
 def _restore_named_tuple(restorer: Restorer, payload: Node, live: object) -> Any:

@@ -33,25 +33,21 @@ class TensorPlacement:
     def __init__(self, tree: Tree, device: str) -> None:
         self._tree = tree
         self._device = device
-        self._placed: dict[int, torch.Tensor] = {}
         self._storages: dict[int, torch.UntypedStorage] = {}
         #: Storages that hold a region already.
         self._taken: set[int] = set()
 
     def place(self, index: int, live: object) -> torch.Tensor:
         """The tensor of a leaf: the live one, if there is one, or a new one."""
-        if index not in self._placed:
-            leaf = self._tree.leaves[index]
-            old = live if isinstance(live, torch.Tensor) and not live.is_conj() and not live.is_neg() else None
-            # Before the gradient: a leaf may be met again inside it.
-            self._placed[index] = tensor = self._filled(leaf, old)
-            if tensor.is_leaf and tensor.requires_grad != leaf.requires_grad:
+        leaf = self._tree.leaves[index]
+        old = live if isinstance(live, torch.Tensor) and not live.is_conj() and not live.is_neg() else None
+        tensor = self._filled(leaf, old)
+        if tensor.is_leaf:
+            if tensor.requires_grad != leaf.requires_grad:
                 tensor.requires_grad_(leaf.requires_grad)
-            if leaf.grad is not None:
-                tensor.grad = self.place(leaf.grad, tensor.grad if tensor.grad is not None else None)
-            elif old is not None and old.is_leaf and old.grad is not None:
-                tensor.grad = None
-        return self._placed[index]
+            old_grad = tensor.grad
+            tensor.grad = None if leaf.grad is None else self.place(leaf.grad, old_grad)
+        return tensor
 
     def _filled(self, leaf: Leaf, old: torch.Tensor | None) -> torch.Tensor:
         storage = self._storage(leaf, old)

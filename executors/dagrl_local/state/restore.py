@@ -7,17 +7,10 @@ the global ones are not: they come last, see `dagrl_local.ambient`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from dagrl_local.state.kinds import MISSING, kind_for
 from dagrl_local.state.tree import Node, RestoreError, Tree
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-
-    from dagrl_local.state.numpy_kinds import ArrayPlacement
-    from dagrl_local.state.placement import TensorPlacement
 
 
 def restore(state: object, tree: Tree, device: str = "cpu") -> Any:
@@ -29,6 +22,14 @@ def restore(state: object, tree: Tree, device: str = "cpu") -> Any:
     return Restorer(tree, device).value(tree.root, state)
 
 
+class Placement(Protocol):
+    """Puts the tensors of one library into live ones."""
+
+    def place(self, index: int, live: object) -> Any:
+        """The tensor or array of a leaf: the live one where it fits, or a new one."""
+        ...
+
+
 class Restorer:
     """One restore in progress: what has been restored so far."""
 
@@ -37,20 +38,21 @@ class Restorer:
         self.device = device
         self._known: dict[int, Any] = {} if known is None else known
         self._awaited: int | None = None
-        self._tensors: TensorPlacement | None = None
-        self._arrays: ArrayPlacement | None = None
+        #: Live objects that hold something restored, by id.
+        self._used: dict[int, object] = {}
+        self._leaves: dict[int, Any] = {}
+        self._placements: dict[str, Placement] = {}
 
     def value(self, node: Node, live: object) -> Any:
         """What a node stands for, in `live` if that can hold it."""
         if not isinstance(node, dict):
             return node
         tag, payload = next(iter(node.items()))
-        if tag == "leaf":
-            return self._leaf(payload, live)
         if tag == "same":
             return self._known[payload]
+        kind = kind_for(tag)
         self._awaited = node.get("id")
-        result = kind_for(tag).restore(self, payload, live)
+        result = kind.restore(self, payload, self._once(live) if kind.identity else live)
         if "id" in node:
             self._known[node["id"]] = result
         return result
@@ -71,23 +73,29 @@ class Restorer:
         """A value of its own, sharing nothing with the live state: what a `load_state_dict` is given."""
         return Restorer(self.tree, self.device, self._known).value(node, MISSING)
 
-    def _leaf(self, index: int, live: object) -> Any:
-        if self.tree.leaves[index].library == "numpy":
-            return self.array(index, live)
-        return self.tensor(index, live)
+    def _once(self, live: object) -> object:
+        """A live object, the first time: what has become one thing already cannot become another."""
+        if id(live) in self._used:
+            return MISSING
+        if live is not MISSING and live is not None:
+            self._used[id(live)] = live
+        return live
 
-    def tensor(self, index: int, live: object) -> torch.Tensor:
-        """The tensor of a leaf, in `live` if that is a tensor."""
-        if self._tensors is None:
-            from dagrl_local.state.placement import TensorPlacement
+    def leaf(self, index: int, live: object) -> Any:
+        """The tensor or array of a leaf, which may stand in many places."""
+        if index not in self._leaves:
+            self._leaves[index] = self._placement(index).place(index, live)
+        return self._leaves[index]
 
-            self._tensors = TensorPlacement(self.tree, self.device)
-        return self._tensors.place(index, live)
+    def _placement(self, index: int) -> Placement:
+        library = self.tree.leaves[index].library
+        if library not in self._placements:
+            if library == "torch":
+                from dagrl_local.state.placement import TensorPlacement
 
-    def array(self, index: int, live: object) -> np.ndarray[Any, Any]:
-        """The array of a leaf, in `live` if that is an array of the same form."""
-        if self._arrays is None:
-            from dagrl_local.state.numpy_kinds import ArrayPlacement
+                self._placements[library] = TensorPlacement(self.tree, self.device)
+            else:
+                from dagrl_local.state.numpy_kinds import ArrayPlacement
 
-            self._arrays = ArrayPlacement(self.tree)
-        return self._arrays.place(index, live)
+                self._placements[library] = ArrayPlacement(self.tree)
+        return self._placements[library]

@@ -29,7 +29,7 @@ _names: dict[torch.dtype | torch.device, str] = {}
 def capture_tensor(walk: Walk, tensor: torch.Tensor) -> LeafNode:
     """Note a tensor down as a leaf."""
     known = walk.known_leaf(tensor)
-    return LeafNode(_new_leaf(walk, tensor) if known is None else known)
+    return LeafNode("torch.tensor", _new_leaf(walk, tensor) if known is None else known)
 
 
 def _new_leaf(walk: Walk, tensor: torch.Tensor) -> int:
@@ -136,7 +136,7 @@ def _same_names(what: str, saved: dict[str, Node], built: set[str]) -> None:
 def _same_form(restorer: Restorer, name: str, node: Node, built: torch.Tensor | None) -> None:
     saved = made = "nothing"
     if node is not None:
-        leaf = restorer.tree.leaves[node["leaf"]]
+        leaf = restorer.tree.leaves[node["torch.tensor"]]
         saved = f"{leaf.dtype}{list(leaf.shape)}"
     if built is not None:
         made = f"{_name(built.dtype)}{list(built.shape)}"
@@ -217,7 +217,7 @@ KINDS = (
         "torch.tensor",
         lambda value: isinstance(value, torch.Tensor),
         capture_tensor,
-        lambda restorer, payload, live: restorer.tensor(payload, live),
+        lambda restorer, payload, live: restorer.leaf(payload, live),
         is_leaf=True,
     ),
     Kind("torch.module", lambda value: isinstance(value, nn.Module), _capture_module, _restore_module),

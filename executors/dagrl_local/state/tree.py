@@ -69,11 +69,12 @@ class Region(NamedTuple):
 
 
 class LeafNode:
-    """A tensor's or an array's place in a fresh skeleton; becomes `{"leaf": index}` in JSON."""
+    """A tensor's or an array's place in a fresh skeleton; becomes a node with its kind's tag in JSON."""
 
-    __slots__ = ("index",)
+    __slots__ = ("index", "tag")
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, tag: str, index: int) -> None:
+        self.tag = tag
         self.index = index
 
 
@@ -90,7 +91,7 @@ def plain(value: object) -> Node:
     """What JSON holds in place of the two marks above."""
     match value:
         case LeafNode():
-            return {"leaf": value.index}
+            return {value.tag: value.index}
         case UnhashedNode():
             return value.node
         case _:
