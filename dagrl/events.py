@@ -175,11 +175,12 @@ Event: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Carry out one attempt at a task."""
+    """Carry out one attempt at a task; the executors in `also` stand by for as long as it runs."""
 
     task: TaskId
     attempt: int
     executor: str
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,9 @@ from dagrl.events import Event, Operation
 from dagrl.model import ArtifactRef, ExecutorSpec, Job
 from dagrl.plugins import load_plugin
 
+#: Set by a process that carries out steps to its own number, so that a script it imports cannot start a run in it.
+WORKER_VARIABLE = "DAGRL_WORKER"
+
 
 @dataclass(frozen=True, slots=True)
 class Order:

@@ -27,18 +27,25 @@ class Floor:
     executors: Mapping[str, ExecutorState]
     _at_home: dict[str, ReadyQueue] = field(default_factory=lambda: defaultdict(ReadyQueue))
     _at_pool: dict[str, ReadyQueue] = field(default_factory=lambda: defaultdict(ReadyQueue))
-    #: Where each ready task waits.
-    _place: dict[TaskId, ReadyQueue] = field(default_factory=dict)
+    #: Where each ready task waits: at several places if it occupies several executors at once.
+    _places: dict[TaskId, list[ReadyQueue]] = field(default_factory=dict)
     #: Executors to ask, in the order in which they were woken.
     _awake: dict[str, None] = field(default_factory=dict)
+    #: Executors that wait for a task of which others are busy.
+    _held: dict[str, None] = field(default_factory=dict)
     #: Per pool, the executors that were asked and had nothing to start.
     _resting: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
     def push(self, candidate: Candidate, rank: Rank, home: str | None) -> None:
         """Add a ready task and wake an executor that could take it."""
-        place = self._at_pool[candidate.step.pool] if home is None else self._at_home[home]
-        place.push(candidate, rank)
-        self._place[candidate.task] = place
+        step = candidate.step
+        places = [self._at_pool[step.pool] if home is None else self._at_home[home]]
+        places += [self._at_pool[pool] for pool in step.also_pools]
+        if step.slots > 1 and home is not None:
+            places.append(self._at_pool[step.pool])
+        for place in places:
+            place.push(candidate, rank)
+        self._places[candidate.task] = places
         if home is not None:
             self.wake(home)
         else:
@@ -46,12 +53,38 @@ class Floor:
 
     def remove(self, task: TaskId) -> None:
         """Take a task out, because it starts or its job has ended."""
-        self._place.pop(task).remove(task)
+        for place in self._places.pop(task):
+            place.remove(task)
 
     def wake(self, executor: str) -> None:
         """Have an executor asked."""
         self._awake[executor] = None
         self._resting[self.executors[executor].spec.pool].pop(executor, None)
+
+    def hold(self, executor: ExecutorState) -> None:
+        """Have an executor asked again at the next event: it waits for others to become idle."""
+        self._held[executor.spec.name] = None
+
+    def wake_held(self) -> None:
+        """Have the executors asked that were held."""
+        for executor in self._held:
+            self.wake(executor)
+        self._held.clear()
+
+    def crew(self, candidate: Candidate, home: str | None) -> list[ExecutorState] | None:
+        """The executors that a task would occupy, the one it runs on first; None while too few are idle."""
+        step = candidate.step
+        first = [] if home is None else [self.executors[home]]
+        taken: dict[str, ExecutorState] = {each.spec.name: each for each in first if each.idle}
+        for pool, wanted in ((step.pool, step.slots), *((pool, 1) for pool in step.also_pools)):
+            missing = wanted - sum(each.spec.pool == pool for each in taken.values())
+            spare = (each for each in self.executors.values() if each.spec.pool == pool and each.idle)
+            fresh = [each for each in spare if each.spec.name not in taken][: max(missing, 0)]
+            taken.update((each.spec.name, each) for each in fresh)
+            if len(fresh) < missing:
+                return None
+        crew = list(taken.values())
+        return crew if not first or crew[0] is first[0] else None
 
     def wake_all(self) -> None:
         """Have every executor asked: something changed that may concern any of them."""
@@ -134,6 +167,16 @@ class ExecutorQueue:
     def best(self, count: int) -> list[Candidate]:
         """The best by rank of both queues together, best first, and those that have been ready longest."""
         return ReadyQueue.best_of(self.floor.queues(self.executor), count)
+
+    def can_start(self, candidate: Candidate) -> bool:
+        """Whether every executor that it occupies at once is idle."""
+        if candidate.step.slots == 1 and not candidate.step.also_pools:
+            return True
+        return self.floor.crew(candidate, self._home(candidate)) is not None
+
+    def _home(self, candidate: Candidate) -> str | None:
+        name = candidate.step.context
+        return self.jobs[candidate.job.name].contexts[name].home if name is not None else None
 
     def switch_seconds(self, candidate: Candidate) -> float:
         """Expected seconds of saving and restoring before the candidate could start."""

@@ -133,6 +133,10 @@ class Step:
     timeout_seconds: float | None = None
     #: A guess for planning, used until a duration has been seen.
     expected_seconds: float | None = None
+    #: Executors of its pool that it occupies at once, all or none.
+    slots: int = 1
+    #: Pools of which it occupies one executor each besides, all or none.
+    also_pools: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

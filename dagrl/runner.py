@@ -16,10 +16,10 @@ from typing import Any
 
 from dagrl.cluster import this_machine
 from dagrl.engine import Engine
-from dagrl.errors import Fault, SpecError
+from dagrl.errors import Fault, SpecError, UsageError
 from dagrl.estimates import Estimates
 from dagrl.events import Record
-from dagrl.executor import RunClock, find_backend
+from dagrl.executor import WORKER_VARIABLE, RunClock, find_backend
 from dagrl.graph import check
 from dagrl.journal import Journal
 from dagrl.model import Cluster, Job, JobStatus
@@ -112,6 +112,10 @@ def run(
     `jobs` are `dagrl.Job`s or frozen ones, `cluster` a cluster file or a Cluster (this machine if left out), `run_dir`
     a new directory (`runs/<time>` if left out). Raises UserError before anything starts if something cannot work.
     """
+    if os.environ.get(WORKER_VARIABLE) == str(os.getpid()):
+        raise UsageError(
+            "dagrl.run was reached while a worker imports this script; put it under `if __name__ == '__main__':`"
+        )
     built = [job if isinstance(job, Job) else job.build() for job in jobs]
     if isinstance(cluster, str | Path):
         cluster = load_cluster(Path(cluster))

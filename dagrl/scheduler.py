@@ -10,7 +10,7 @@ is made, and an executor is idle when everything it was told has been reported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import assert_never
 
@@ -83,12 +83,17 @@ class Scheduler:
                 raise InvariantError(f"{name} reported more than it was told to do")
             if executor.spec.memory_bytes is not None and overflows(executor):
                 raise InvariantError(f"the contexts on {name} exceed its {executor.spec.memory_bytes} bytes")
-            if executor.running is not None and (executor.idle or not self._is_known(executor.running, name)):
+            if executor.running is not None and (executor.idle or not self._occupies(executor.running, name)):
                 raise InvariantError(f"{name} is said to run {executor.running}, which is not so")
 
     def _is_known(self, task: TaskId, executor: str) -> bool:
+        """Whether a task's attempt goes on there, and not only occupies it."""
         running = self.jobs[task.job].running.get(task)
         return running is not None and running.executor == executor
+
+    def _occupies(self, task: TaskId, executor: str) -> bool:
+        running = self.jobs[task.job].running.get(task)
+        return running is not None and executor in (running.executor, *running.also)
 
     def _note(self, event: Event) -> Iterable[Decision]:
         match event:
@@ -198,7 +203,7 @@ class Scheduler:
         executor.outstanding, running, executor.running = 0, executor.running, None
         executor.unsaved.clear()
         self._floor.wake(event.executor)
-        if running is not None:
+        if running is not None and self._is_known(running, event.executor):
             job = self.jobs[running.job]
             job.take_back(running, event.at)
             self._forget_unbuilt(executor, running)
@@ -220,10 +225,13 @@ class Scheduler:
                 context.home, context.resident = None, False
 
     def _release(self, event: TaskFinished | TaskFailed) -> Step:
-        executor, job = self.executors[event.executor], self.jobs[event.task.job]
-        executor.running = None
-        self._reported(executor)
-        del job.running[event.task]
+        job = self.jobs[event.task.job]
+        running = job.running.pop(event.task)
+        for name in (running.executor, *running.also):
+            executor = self.executors[name]
+            if executor.running == event.task:
+                executor.running = None
+                self._reported(executor)
         return job.graph.step(event.task.step)
 
     def _reported(self, executor: ExecutorState) -> None:
@@ -298,14 +306,36 @@ class Scheduler:
             self._floor.push(candidate, self._policy.rank(candidate), home)
 
     def _dispatch(self) -> Iterable[Decision]:
-        """Let every executor that was woken and is idle choose, until none wants to start anything."""
+        """Let every executor that was woken and is idle choose, until none wants to start anything.
+
+        A task that occupies several executors starts when all of them are idle, in one decision; the executor that
+        chose it is asked again at every event until then. Since it holds nothing meanwhile, nothing can deadlock.
+        """
+        self._floor.wake_held()
         while (executor := self._floor.next_awake()) is not None:
             queue = ExecutorQueue(self._now, executor, self._floor, self.jobs, self._estimates)
             chosen = self._policy.choose(queue) if len(queue) else None
-            if chosen is not None:
-                yield from self._begin(chosen, executor)
+            if chosen is None:
+                continue
+            crew = self._crew(chosen, executor)
+            if crew is None:
+                self._floor.hold(executor)
+            else:
+                yield from self._begin(chosen, crew[0], crew[1:])
+                if executor.idle:
+                    # Others took the task on.
+                    self._floor.wake(executor.spec.name)
 
-    def _begin(self, candidate: Candidate, executor: ExecutorState) -> Iterable[Decision]:
+    def _crew(self, chosen: Candidate, executor: ExecutorState) -> list[ExecutorState] | None:
+        step = chosen.step
+        if step.slots == 1 and not step.also_pools:
+            return [executor]
+        context = self.jobs[chosen.task.job].contexts[step.context] if step.context is not None else None
+        return self._floor.crew(chosen, context.home if context is not None else None)
+
+    def _begin(
+        self, candidate: Candidate, executor: ExecutorState, also: Sequence[ExecutorState]
+    ) -> Iterable[Decision]:
         """Make room, protect what stays, bring in what the task needs, and run it."""
         task, job = candidate.task, self.jobs[candidate.task.job]
         step = job.graph.step(task.step)
@@ -319,13 +349,15 @@ class Scheduler:
                 executor.outstanding += 1
         if context is not None:
             operations += self._bring_in(context, executor, task)
-        executor.outstanding += 1
-        executor.running = task
-        executor.last_job = job.submitted
         self._floor.remove(task)
-        attempt = job.start(task, executor.spec.name, self._now)
-        self._floor.started(executor)
-        return [*operations, Run(task, attempt, executor.spec.name)]
+        for each in (executor, *also):
+            each.outstanding += 1
+            each.running = task
+            each.last_job = job.submitted
+            self._floor.started(each)
+        names = tuple(each.spec.name for each in also)
+        attempt = job.start(task, executor.spec.name, names, self._now)
+        return [*operations, Run(task, attempt, executor.spec.name, names)]
 
     def _bring_in(self, context: ContextState, executor: ExecutorState, task: TaskId) -> Iterable[Decision]:
         name = executor.spec.name

@@ -85,10 +85,11 @@ class ExecutorState:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """An attempt that goes on: its number, and where."""
+    """An attempt that goes on: its number, where, and which other executors stand by."""
 
     attempt: int
     executor: str
+    also: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -147,13 +148,13 @@ class JobState:
         """Whether every task has committed and every checkpoint is written."""
         return self._tasks_left == 0 and self.checkpoints_owed == 0
 
-    def start(self, task: TaskId, executor: str, at: float) -> int:
+    def start(self, task: TaskId, executor: str, also: tuple[str, ...], at: float) -> int:
         """Mark a ready task as running; returns the number of the attempt, from 1."""
         del self.ready[task]
         self.served_at = at
         attempt = self._attempts.get(task, 0) + 1
         self._attempts[task] = attempt
-        self.running[task] = Running(attempt, executor)
+        self.running[task] = Running(attempt, executor, also)
         return attempt
 
     def is_running(self, task: TaskId, attempt: int, executor: str) -> bool:

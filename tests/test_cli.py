@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -139,10 +140,22 @@ def test_python_jobs_run_from_a_script(project: Any) -> None:
         "    result = dagrl.run(job, run_dir='out')\n"
         "    print(result.ok, result.jobs['mine'])\n"
     )
-    import sys
-
     done = subprocess.run(
         [sys.executable, "script.py"], cwd=project.directory, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.startswith("True")
     assert "mine" in project.dagrl("digest", "out").stdout
+
+
+def test_a_script_without_a_main_guard_is_told_so_and_starts_no_chain_of_runs(project: Any) -> None:
+    (project.directory / "script.py").write_text(
+        "import dagrl\n"
+        "job = dagrl.Job('mine', iterations=1)\n"
+        "@job.step(kind='task', pool='cpu')\n"
+        "def work(ctx):\n    pass\n"
+        "print(dagrl.run(job, run_dir='out').jobs['mine'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=project.directory, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "put it under `if __name__ == '__main__':`" in done.stdout

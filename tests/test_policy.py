@@ -40,6 +40,7 @@ class Waiting:
     jobs_at_home: Collection[str] = ()
     next_to_settle: str | None = None
     switches: dict[str, float] = field(default_factory=dict)
+    blocked: Collection[str] = ()
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -51,6 +52,9 @@ class Waiting:
         oldest = min(self.candidates, key=lambda found: found.ready_at)
         best = sorted(self.candidates, key=self.policy.rank)[:count]
         return best if oldest in best else [*best, oldest]
+
+    def can_start(self, candidate: Candidate) -> bool:
+        return candidate.task.job not in self.blocked
 
     def switch_seconds(self, candidate: Candidate) -> float:
         return self.switches.get(candidate.job.name, 0.0)
@@ -129,3 +133,11 @@ def test_list_serves_an_overdue_task_before_any_priority() -> None:
     now = PATIENCE + 0.5
     waiting = [candidate("a", ready_at=now, priority=9), candidate("b", 1, remaining=0.0)]
     assert chosen(Waiting(waiting, ListPolicy(), now=now)) == "b"
+
+
+def test_list_lets_others_pass_a_gang_that_cannot_start_until_it_is_overdue() -> None:
+    gang, other = candidate("a", remaining=99.0), candidate("b", 1)
+    assert chosen(Waiting([gang, other], ListPolicy(), blocked={"a"})) == "b"
+    late = PATIENCE + 0.5
+    assert chosen(Waiting([gang, replace(other, ready_at=late)], ListPolicy(), blocked={"a"}, now=late)) == "a"
+    assert chosen(Waiting([gang], ListPolicy(), blocked={"a"})) is None

@@ -76,6 +76,10 @@ class Queue(Protocol):
         """The `count` best by rank, best first, and the one that has been ready longest."""
         ...
 
+    def can_start(self, candidate: Candidate) -> bool:
+        """Whether every executor that it occupies at once is idle; choosing one that cannot start waits for it."""
+        ...
+
     def switch_seconds(self, candidate: Candidate) -> float:
         """Expected seconds of saving and restoring before the candidate could start."""
         ...

@@ -3,7 +3,8 @@
 Longest remaining path first keeps the longest job moving, and the makespan is at least that job's path. Priorities
 come before that; a propagate goes ahead of its equals, because it is short and frees another pool; a switch that a
 task would cost everybody pays, so its seconds count once per candidate. Nothing starves: a candidate that has waited
-longer than `PATIENCE` times the longest candidate goes before all that have not.
+longer than `PATIENCE` times the longest candidate goes before all that have not. A task that occupies several executors
+at once lets others pass while some of them are busy, until it is overdue: then its executors wait for it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ class ListPolicy:
         overdue_since = queue.now - PATIENCE * longest
         everybody = len(queue)
 
+        def keeps_waiting(candidate: Candidate) -> bool:
+            return candidate.ready_at >= overdue_since and not queue.can_start(candidate)
+
         def key(candidate: Candidate) -> Rank:
             if candidate.ready_at < overdue_since:
                 return (0, candidate.ready_at, candidate.submitted)
@@ -40,4 +44,4 @@ class ListPolicy:
             cost = everybody * queue.switch_seconds(candidate)
             return (1, *before, path + cost, candidate.ready_at, candidate.submitted)
 
-        return min(shortlist, key=key)
+        return min((found for found in shortlist if not keeps_waiting(found)), key=key, default=None)

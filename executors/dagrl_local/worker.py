@@ -16,6 +16,7 @@ import socket
 import sys
 from threading import Thread
 
+from dagrl.executor import WORKER_VARIABLE
 from dagrl_local import wire
 from dagrl_local.arguments import DUMP_SIGNAL, Arguments
 from dagrl_local.facts import JobFacts
@@ -81,6 +82,7 @@ def main() -> None:
     """Work until told to close."""
     _, *words = sys.argv
     arguments = Arguments.parse(words)
+    os.environ[WORKER_VARIABLE] = str(os.getpid())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _hang_on(arguments.lifeline)
     faulthandler.enable()

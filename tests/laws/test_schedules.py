@@ -57,7 +57,7 @@ policies: st.SearchStrategy[Policy] = st.sampled_from(
 
 
 @st.composite
-def jobs(draw: st.DrawFn, name: str) -> Job:
+def jobs(draw: st.DrawFn, name: str, widest: int = 1) -> Job:
     """A trainer and a sampler with a propagate between them, and other steps hung in at random."""
     steps = [
         Step("sample", StepKind.SAMPLE, "rollout", "m:f", "sampler", expected_seconds=draw(seconds)),
@@ -70,7 +70,17 @@ def jobs(draw: st.DrawFn, name: str) -> Job:
         context = draw(st.sampled_from([None, "critic", "actor"]))
         pool = draw(st.sampled_from(POOLS)) if context is None else "train"
         steps.append(
-            Step(f"s{number}", StepKind.TASK, pool, "m:f", context, tuple(needs), expected_seconds=draw(seconds))
+            Step(
+                f"s{number}",
+                StepKind.TASK,
+                pool,
+                "m:f",
+                context,
+                tuple(needs),
+                expected_seconds=draw(seconds),
+                slots=draw(st.integers(1, widest)),
+                also_pools=tuple(draw(st.sets(st.sampled_from([each for each in POOLS if each != pool]), max_size=2))),
+            )
         )
     used = {step.context for step in steps} | {"sampler"}
     memory = st.sampled_from([None, 1, 2, 3])
@@ -93,13 +103,10 @@ def jobs(draw: st.DrawFn, name: str) -> Job:
 
 @st.composite
 def workloads(draw: st.DrawFn) -> tuple[list[Job], Cluster, Policy]:
-    drawn = [draw(jobs(name)) for name in ("a", "b", "c")[: draw(st.integers(1, 3))]]
+    each = draw(st.integers(1, 2))
+    drawn = [draw(jobs(name, each)) for name in ("a", "b", "c")[: draw(st.integers(1, 3))]]
     budget = draw(st.sampled_from([None, 3, 4, 6]))
-    executors = [
-        ExecutorSpec(f"{pool}{index}", pool, memory_bytes=budget)
-        for pool in POOLS
-        for index in range(draw(st.integers(1, 2)))
-    ]
+    executors = [ExecutorSpec(f"{pool}{index}", pool, memory_bytes=budget) for pool in POOLS for index in range(each)]
     return drawn, Cluster(tuple(executors), draw(st.sampled_from(Eviction))), draw(policies)
 
 
@@ -169,14 +176,25 @@ def test_an_executor_does_one_thing_at_a_time_and_a_context_keeps_its_order(
     workload: tuple[list[Job], Cluster, Policy],
 ) -> None:
     drawn, cluster, policy = workload
-    done = committed(simulate(drawn, cluster, policy, Estimates()))
+    records = simulate(drawn, cluster, policy, Estimates())
+    done = committed(records)
     lanes = defaultdict(list)
+    crews = {
+        decision.task: (decision.executor, *decision.also)
+        for record in records
+        for decision in record.decisions
+        if isinstance(decision, Run)
+    }
     for event in done.values():
-        lanes[event.executor].append((event.started, event.finished))
+        for executor in crews[event.task]:
+            lanes[executor].append((event.started, event.finished))
     for spans in lanes.values():
         spans.sort()
         assert all(first[1] <= second[0] for first, second in pairwise(spans))
     for job in drawn:
+        for step in job.steps:
+            crew = crews[TaskId(job.name, 0, step.name)]
+            assert len(set(crew)) == step.slots + len(step.also_pools)
         for chain in JobGraph(job).chains.values():
             tasks = [TaskId(job.name, i, step) for i in range(job.iterations) for step in chain]
             assert all(done[a].finished <= done[b].started for a, b in pairwise(tasks))
