@@ -4,11 +4,13 @@ import pytest
 
 from dagrl.errors import InvariantError
 from dagrl.estimates import Estimates
+from dagrl.events import End
+from dagrl.model import JobStatus
 from dagrl.policy import Candidate, Queue, Rank
 from dagrl.policy.exclusive import ExclusivePolicy
 from dagrl.policy.list_scheduling import ListPolicy
 from dagrl.policy.sequential import SequentialPolicy
-from dagrl.simulate import makespan, simulate
+from dagrl.simulate import Workload, makespan, play, simulate
 from dagrl.testing import cluster, grpo, solo
 
 POOLS = cluster("1 rollout 1 train 1 cpu")
@@ -68,3 +70,31 @@ def test_a_policy_that_never_starts_anything_is_an_error() -> None:
 
     with pytest.raises(InvariantError, match=r"unfinished jobs; ready: a/start/init\.state"):
         simulate([solo("a")], POOLS, Idle(), Estimates())
+
+
+def test_a_job_arrives_when_it_is_said_to() -> None:
+    workload = Workload([solo("a", 2), solo("b", 2)], cluster("2 train"), Estimates(), arrivals={"b": 7.0})
+    assert makespan(list(play(workload, ListPolicy()))) == pytest.approx(9.0)
+
+
+def test_a_departure_ends_a_job_and_frees_its_executor_at_once() -> None:
+    workload = Workload([solo("a", 9), solo("b", 2)], cluster("1 train"), Estimates(), departures={"a": 0.5})
+    records = list(play(workload, ExclusivePolicy()))
+    ends = {
+        decision.job: decision.status
+        for record in records
+        for decision in record.decisions
+        if isinstance(decision, End)
+    }
+    assert ends == {"a": JobStatus.CANCELLED, "b": JobStatus.DONE}
+    assert makespan(records) == pytest.approx(2.5)
+
+
+def test_what_a_task_really_takes_is_drawn() -> None:
+    workload = Workload([solo("a", 3)], cluster("1 train"), Estimates(), draw=lambda task, _: task.iteration + 1.0)
+    assert makespan(list(play(workload, ListPolicy()))) == pytest.approx(0.0 + 1.0 + 2.0 + 3.0)
+
+
+def test_polling_delays_what_follows_to_the_next_look() -> None:
+    workload = Workload([solo("a", 3)], cluster("1 train"), Estimates(), polling_seconds=4.0)
+    assert makespan(list(play(workload, ListPolicy()))) == pytest.approx(12.0)
