@@ -17,6 +17,7 @@ from dagrl.errors import ExitCode, MachineError
 from dagrl.estimates import Estimates
 from dagrl.run_directory import RUNS
 from dagrl.runner import RunPlan, RunResult
+from dagrl_tui.picture import write_svg
 
 
 def demo_specs() -> Path:
@@ -58,12 +59,15 @@ def _give_up(result: RunResult) -> ExitCode:
 def _compare(interleaved: RunResult, sequential: RunResult) -> ExitCode:
     timeline, comparison = read_timeline(interleaved.directory)
     alone, _ = read_timeline(sequential.directory)
-    print_timeline(timeline, replace(comparison, sequential_seconds=alone.makespan_seconds))
+    comparison = replace(comparison, sequential_seconds=alone.makespan_seconds)
+    print_timeline(timeline, comparison)
+    picture = interleaved.directory.parent / "timeline.svg"
+    write_svg(timeline, picture, comparison)
     print(f"\nOne after the other took {alone.makespan_seconds:.1f} s, interleaved {timeline.makespan_seconds:.1f} s.")
     ours, theirs = digests_of(interleaved.directory), digests_of(sequential.directory)
     changed = [job for job, found in ours.items() if found["digest"] != theirs[job]["digest"]]
     for job, found in ours.items():
         verdict = "DIFFERENT from" if job in changed else "same bits as"
         print(f"{job}: {found['digest'][:16]}  {verdict} in the sequential run")
-    print(f"\nLook again: dagrl timeline {shown(interleaved.directory)}")
+    print(f"\nLook again: dagrl timeline {shown(interleaved.directory)}   picture: {shown(picture)}")
     return ExitCode.JOB_FAILED if changed else ExitCode.DONE
