@@ -23,10 +23,12 @@ from dagrl.executor import WORKER_VARIABLE, RunClock, find_backend
 from dagrl.graph import check
 from dagrl.journal import Journal
 from dagrl.model import Cluster, Job, JobStatus
+from dagrl.planner import refine
 from dagrl.plugins import load_plugin
 from dagrl.policy import Policy
 from dagrl.run_directory import create_run_directory, journal_path, record_inputs
 from dagrl.scheduler import Scheduler
+from dagrl.simulate import Workload
 from dagrl.spec import load_cluster
 from dagrl.spec.places import shown
 
@@ -70,11 +72,15 @@ def run_jobs(
 
     Raises UserError before anything starts if the input cannot work, MachineError if the machine cannot.
     """
-    scheduler = Scheduler(plan.cluster, find_policy(plan.policy), known)
+    policy = find_policy(plan.policy)
+    if known is not None and all(known.knows(job) for job in plan.jobs):
+        policy = refine(policy, Workload(plan.jobs, plan.cluster, known))
+    scheduler = Scheduler(plan.cluster, policy, known)
     for kind in {spec.kind for spec in plan.cluster.executors}:
         find_backend(kind)
     directory = create_run_directory(plan.run_directory)
     facts: dict[str, Any] = {"policy": plan.policy, "cluster": asdict(plan.cluster), "started_unix": time.time()}
+    facts["policy_in_use"] = repr(policy)
     facts["threads"] = {job.name: job.threads for job in plan.jobs}
     facts["seeds"] = {job.name: job.seed for job in plan.jobs}
     facts["processors"] = os.cpu_count()

@@ -125,8 +125,8 @@ def test_list_serves_a_propagate_before_its_equals() -> None:
 
 def test_list_counts_a_switch_against_everybody_who_waits() -> None:
     waiting = [candidate("a", remaining=10.0), candidate("b", 1, remaining=8.0)]
-    assert chosen(Waiting(waiting, ListPolicy(), switches={"a": 0.5})) == "a"
-    assert chosen(Waiting(waiting, ListPolicy(), switches={"a": 2.0})) == "b"
+    assert chosen(Waiting(waiting, ListPolicy(), switches={"a": 0.2})) == "a"
+    assert chosen(Waiting(waiting, ListPolicy(), switches={"a": 0.5})) == "b"
 
 
 def test_list_serves_an_overdue_task_before_any_priority() -> None:

@@ -15,9 +15,10 @@ from dagrl.events import Record
 from dagrl.history import learn
 from dagrl.journal import Journal
 from dagrl.model import Cluster
+from dagrl.planner import refine
 from dagrl.run_directory import find_run, journal_path, newest_runs
 from dagrl.runner import find_policy
-from dagrl.simulate import simulate
+from dagrl.simulate import Workload, play
 from dagrl.timeline import Comparison, Timeline, to_json
 
 
@@ -25,7 +26,8 @@ def show_plan(specs: Sequence[Path], cluster: Path | None, policy: str, *, as_js
     """Print the schedule that a run of these specs would have."""
     jobs, machine = load(specs, cluster)
     known, sources = learn(jobs, newest_runs())
-    timeline = fold(simulate(jobs, machine, find_policy(policy), known), machine)
+    workload = Workload(jobs, machine, known)
+    timeline = fold(list(play(workload, refine(find_policy(policy), workload))), machine)
     comparison = compare(jobs, machine, known)
     origins = {
         job.name: str(sources[job.name]) if job.name in sources else "spec" if known.knows(job) else "unknown"
