@@ -35,6 +35,16 @@ def test_a_run_is_stored_and_can_be_looked_at(project: Any) -> None:
     assert len(lines[0]) == 64
 
 
+def test_a_task_is_explained(project: Any) -> None:
+    project.dagrl("run", project.job("a"), "--run-dir", "out", "--cluster", project.cluster())
+    told = project.dagrl("explain", "out", "a/1/train").stdout
+    assert "a/1/train became ready at" in told
+    assert "its context is at home on train" in told
+    assert "attempt 1 was given to train" in told
+    assert "no task a/9/train" in project.dagrl("explain", "out", "a/9/train", expect=2).stderr
+    assert "'nonsense' is no task" in project.dagrl("explain", "out", "nonsense", expect=2).stderr
+
+
 def test_the_newest_run_is_meant_when_none_is_named(project: Any) -> None:
     run = project.run(project.job("a"))
     assert json.loads(project.dagrl("digest", "--json").stdout) == run["digests"]

@@ -115,6 +115,17 @@ def digest(run_name: RunName = None, as_json: Json = False) -> None:
 
 
 @app.command()
+def explain(
+    run_name: Annotated[str, typer.Argument(help="Run directory or its name, or last.", metavar="RUN")],
+    task: Annotated[str, typer.Argument(help="A task as it is printed: gcd/3/train, gcd/start/init.actor.")],
+) -> None:
+    """Tell why a task ran when and where it did, or why it has not."""
+    from dagrl.cli.show import show_explanation
+
+    show_explanation(run_name, task)
+
+
+@app.command()
 def validate(specs: Specs, cluster: ClusterFile = None) -> None:
     """Check spec files: all faults at once, nothing runs."""
     from dagrl.cli.load import load

@@ -10,11 +10,13 @@ from typing import Any
 from dagrl.cli.load import load
 from dagrl.comparison import compare
 from dagrl.digest import job_digest
+from dagrl.errors import UsageError, did_you_mean
 from dagrl.estimates import observe
 from dagrl.events import Record
+from dagrl.explain import explain
 from dagrl.history import learn
 from dagrl.journal import Journal
-from dagrl.model import Cluster
+from dagrl.model import Cluster, TaskId
 from dagrl.planner import refine
 from dagrl.run_directory import find_run, journal_path, newest_runs
 from dagrl.runner import find_policy
@@ -66,6 +68,25 @@ def show_digests(name: str | None, *, as_json: bool) -> None:
         print(f"{found['digest']}  {job}")
         for context, value in found["contexts"].items():
             print(f"{value}  {job}/{context}")
+
+
+def show_explanation(name: str, text: str) -> None:
+    """Print why a task ran when and where it did."""
+    from dagrl_tui.explained import sentences
+
+    try:
+        task = TaskId.parse(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is no task; write JOB/ITERATION/STEP, as in gcd/3/train") from None
+    journal = Journal.read(journal_path(find_run(name)))
+    jobs, records = [job.name for job in journal.submitted_jobs()], list(journal.records())
+    journal.close()
+    found = explain(records, task)
+    if found is None:
+        hint = did_you_mean(task.job, jobs) if task.job not in jobs else ""
+        raise UsageError(f"the run has no task {task}{hint}; its jobs are {', '.join(jobs)}")
+    for sentence in sentences(found):
+        print(sentence)
 
 
 def digests_of(directory: Path) -> dict[str, dict[str, Any]]:
