@@ -14,7 +14,7 @@ from dagrl.model import Cluster, Job
 from dagrl.policy.list_scheduling import ListPolicy
 from dagrl.policy.sequential import SequentialPolicy
 from dagrl.simulate import makespan, simulate
-from dagrl.timeline import Comparison
+from dagrl.timeline import Comparison, Timeline
 
 
 def compare(jobs: Sequence[Job], cluster: Cluster, expected: Estimates) -> Comparison:
@@ -29,5 +29,10 @@ def compare(jobs: Sequence[Job], cluster: Cluster, expected: Estimates) -> Compa
         sequential_seconds=makespan(simulate(jobs, cluster, SequentialPolicy(), expected)),
         lower_bound_seconds=bound.seconds,
         binding_bound=bound.binding,
-        alone_seconds={job.name: makespan(simulate([job], cluster, ListPolicy(), expected)) for job in jobs},
+        alone_seconds_per_iteration={job.name: _alone(job, cluster, expected) for job in jobs},
     )
+
+
+def _alone(job: Job, cluster: Cluster, expected: Estimates) -> float:
+    timeline = Timeline.of(simulate([job], cluster, ListPolicy(), expected))
+    return timeline.jobs[job.name].seconds_per_iteration or 0.0

@@ -90,6 +90,9 @@ def record_inputs(run: Path, specs: Iterable[Path], facts: Mapping[str, Any]) ->
     """Keep copies of the specs, and what else the run was started with, in `run.json`."""
     taken: set[str] = set()
     for spec in specs:
+        if not spec.is_file():
+            # A pipe was read to its end already.
+            continue
         name = spec.name if spec.name not in taken else f"{len(taken)}-{spec.name}"
         taken.add(name)
         shutil.copyfile(spec, run / "specs" / name)

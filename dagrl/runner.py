@@ -84,7 +84,7 @@ def run_jobs(
     facts["threads"] = {job.name: job.threads for job in plan.jobs}
     facts["seeds"] = {job.name: job.seed for job in plan.jobs}
     facts["processors"] = os.cpu_count()
-    record_inputs(directory, plan.specs, facts)
+    record_inputs(directory, [*plan.specs, *_step_files(plan.jobs)], facts)
     journal = Journal.create(journal_path(directory), facts)
     try:
         engine = Engine(scheduler, journal, directory, RunClock(time.monotonic()), on_record)
@@ -92,6 +92,13 @@ def run_jobs(
         return RunResult(directory, journal.jobs(), interrupted)
     finally:
         journal.close()
+
+
+def _step_files(jobs: Sequence[Job]) -> list[Path]:
+    """The files that the jobs' own functions stand in."""
+    references = [step.run or "" for job in jobs for step in job.steps]
+    references += [context.build for job in jobs for context in job.contexts]
+    return [Path(path) for path in sorted({each.rpartition(":")[0] for each in references if each.startswith("/")})]
 
 
 async def _until_done(engine: Engine, plan: RunPlan) -> bool:

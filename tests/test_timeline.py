@@ -172,7 +172,7 @@ def test_a_context_is_resident_from_its_build_until_it_is_evicted_and_again_once
     assert ACTOR not in timeline(*records).resident
 
     records.append(ContextRestored(3.0, ACTOR, "gpu0", 2.0, 3.0, 10))
-    assert timeline(*records).resident[ACTOR].bytes == 10
+    assert timeline(*records).resident[ACTOR].bytes == 64
 
     records.append(ContextDropped(4.0, ACTOR, "gpu0"))
     assert not timeline(*records).resident
@@ -222,7 +222,8 @@ def test_metrics_keep_their_history_by_iteration_whatever_order_they_came_in() -
         (("loss", "reward", "reward_std"), "reward"),
         (("loss", "mean_reward"), "mean_reward"),
         (("loss", "episode_return"), "episode_return"),
-        (("loss",), None),
+        (("loss", "length"), "loss"),
+        ((), None),
     ],
 )
 def test_the_metric_to_show_first_is_the_reward(names: tuple[str, ...], shown: str | None) -> None:
@@ -288,15 +289,14 @@ def test_an_executor_lost_while_idle_harms_nobody() -> None:
     assert not seen.jobs["gcd"].failures
 
 
-def test_slowdown_is_the_time_here_over_the_time_alone_for_as_much_as_is_done() -> None:
+def test_slowdown_is_the_time_per_iteration_here_over_the_same_alone() -> None:
     progress = timeline(finished("gcd/0/reward", 0.0, 1.0), finished("gcd/0/train", 1.0, 6.0)).jobs["gcd"]
-    assert progress.slowdown(alone_seconds=6.0) == 2.0
-    assert Comparison(1.0, 1.0, "pool gpu", {"gcd": 6.0}).slowdown(progress) == 2.0
+    assert Comparison(1.0, 1.0, "pool gpu", {"gcd": 3.0}).slowdown(progress) == 2.0
     assert Comparison(1.0, 1.0, "pool gpu").slowdown(progress) is None
 
 
 def test_nothing_is_slowed_down_before_it_has_done_anything() -> None:
-    assert timeline().jobs["gcd"].slowdown(6.0) is None
+    assert Comparison(1.0, 1.0, "pool gpu", {"gcd": 3.0}).slowdown(timeline().jobs["gcd"]) is None
 
 
 def test_speedup_is_the_sequential_time_over_the_makespan() -> None:
@@ -336,7 +336,8 @@ def test_the_document_is_json_with_the_documented_keys() -> None:
     }  # fmt: skip
     assert document["jobs"][0]["metrics"] == {"reward": [[0, None]]}
     assert document["jobs"][0]["failures"][0]["what"] == "gcd/0/train"
-    assert document["jobs"][0]["slowdown"] == 3.0
+    assert document["jobs"][0]["slowdown"] is None
+    assert document["jobs"][0]["alone_seconds_per_iteration"] == 4.0
 
 
 def test_only_a_run_that_completed_every_job_has_a_speedup() -> None:

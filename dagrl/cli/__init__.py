@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Specs = Annotated[list[Path], typer.Argument(help="Spec files, one job each.", metavar="SPEC...")]
+Specs = Annotated[list[Path], typer.Argument(help="Spec files: a job each, or a matrix of jobs.", metavar="SPEC")]
 ClusterFile = Annotated[Path | None, typer.Option("--cluster", help="Cluster file; this machine if left out.")]
 PolicyName = Annotated[str, typer.Option("--policy", help="list, fifo, lrs, round-robin, sequential, exclusive.")]
 RunName = Annotated[
@@ -92,6 +92,26 @@ def plan(
     from dagrl.cli.show import show_plan
 
     show_plan(specs, cluster, policy, as_json=as_json)
+
+
+@app.command()
+def simulate(
+    workloads: Annotated[
+        list[str],
+        typer.Argument(help="Specs, workload files, recorded traces, or table6:pools-warm.", metavar="WORKLOAD..."),
+    ],
+    policies: Annotated[str, typer.Option("--policy", help="Names with commas between; all if left out.")] = "",
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How often to draw what is random.")] = 1,
+    cluster: ClusterFile = None,
+    as_json: Json = False,
+    svg: Annotated[Path | None, typer.Option("--svg", help="Also write a picture of the last one.")] = None,
+) -> None:
+    """Play workloads in virtual time under several policies, and compare them with each other and the lower bound."""
+    from dagrl.cli.simulate import compare_policies
+    from dagrl.workload import open_sources
+
+    wanted = [name.strip() for name in policies.split(",") if name.strip()]
+    compare_policies(open_sources(workloads, cluster), wanted, seeds, svg, as_json=as_json)
 
 
 @app.command()

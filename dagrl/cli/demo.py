@@ -59,11 +59,16 @@ def _give_up(result: RunResult) -> ExitCode:
 def _compare(interleaved: RunResult, sequential: RunResult) -> ExitCode:
     timeline, comparison = read_timeline(interleaved.directory)
     alone, _ = read_timeline(sequential.directory)
-    comparison = replace(comparison, sequential_seconds=alone.makespan_seconds)
+    comparison = replace(comparison, sequential_seconds=alone.makespan_seconds, sequential_is_measured=True)
     print_timeline(timeline, comparison)
     picture = interleaved.directory.parent / "timeline.svg"
     write_svg(timeline, picture, comparison)
-    print(f"\nOne after the other took {alone.makespan_seconds:.1f} s, interleaved {timeline.makespan_seconds:.1f} s.")
+    gain = comparison.verdict(timeline.makespan_seconds)
+    print(
+        f"\nOne after the other {alone.makespan_seconds:.1f} s, interleaved {timeline.makespan_seconds:.1f} s: {gain}."
+    )
+    if timeline.makespan_seconds > alone.makespan_seconds:
+        print("Nothing was gained: the executors shared cores that something else was using as well.")
     ours, theirs = digests_of(interleaved.directory), digests_of(sequential.directory)
     changed = [job for job, found in ours.items() if found["digest"] != theirs[job]["digest"]]
     for job, found in ours.items():

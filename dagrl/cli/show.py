@@ -16,7 +16,7 @@ from dagrl.events import Record
 from dagrl.explain import explain
 from dagrl.history import learn
 from dagrl.journal import Journal
-from dagrl.model import Cluster, TaskId
+from dagrl.model import Cluster, JobStatus, TaskId
 from dagrl.planner import refine
 from dagrl.run_directory import find_run, journal_path, newest_runs
 from dagrl.runner import find_policy
@@ -38,10 +38,13 @@ def show_plan(specs: Sequence[Path], cluster: Path | None, policy: str, *, as_js
     if as_json:
         print(json.dumps({"durations_from": origins, **to_json(timeline, comparison)}))
         return
-    print_timeline(timeline, comparison)
+    known_from = {
+        "spec": "expected_seconds of the spec",
+        "unknown": "not known, 1 s is taken for each step: do not trust the figures",
+    }
     for name, origin in origins.items():
-        known_from = {"spec": "expected_seconds of the spec", "unknown": "not known: 1 s taken for each step"}
         print(f"durations of {name}: {known_from.get(origin, origin)}")
+    print_timeline(timeline, comparison)
 
 
 def show_run(name: str | None, svg: Path | None, *, as_json: bool) -> None:
@@ -65,7 +68,8 @@ def show_digests(name: str | None, *, as_json: bool) -> None:
         print(json.dumps(digests))
         return
     for job, found in digests.items():
-        print(f"{found['digest']}  {job}")
+        unfinished = "" if found["status"] == JobStatus.DONE else f"  {found['status']}, not comparable"
+        print(f"{found['digest']}  {job}{unfinished}")
         for context, value in found["contexts"].items():
             print(f"{value}  {job}/{context}")
 
@@ -90,11 +94,15 @@ def show_explanation(name: str, text: str) -> None:
 
 
 def digests_of(directory: Path) -> dict[str, dict[str, Any]]:
-    """Per job of a run: its digest, and those of its contexts."""
+    """Per job of a run: how it ended, its digest, and those of its contexts."""
     journal = Journal.read(journal_path(directory))
-    found = {job: job_digest(journal, job) for job in journal.jobs()}
+    found = {
+        job: {"status": status.value, "digest": digest.job, "contexts": dict(digest.contexts)}
+        for job, (status, _) in journal.jobs().items()
+        for digest in [job_digest(journal, job)]
+    }
     journal.close()
-    return {job: {"digest": digest.job, "contexts": dict(digest.contexts)} for job, digest in found.items()}
+    return found
 
 
 def read_timeline(directory: Path) -> tuple[Timeline, Comparison]:

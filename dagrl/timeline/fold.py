@@ -68,6 +68,8 @@ class Timeline:
         self.jobs: dict[str, JobProgress] = {}
         #: The contexts that are in device memory now.
         self.resident: dict[ContextId, Residence] = {}
+        #: What each context took after its last task: a restore may move less.
+        self._sizes: dict[ContextId, int] = {}
         #: Time of the last record.
         self.at = 0.0
 
@@ -153,6 +155,7 @@ class Timeline:
         job.task_finished(event)
         if context is not None:
             self.resident[context] = Residence(event.executor, event.resident_bytes)
+            self._sizes[context] = event.resident_bytes or 0
 
     def _moved(self, event: _Moved) -> None:
         context = event.context
@@ -162,7 +165,7 @@ class Timeline:
         if isinstance(event, ContextEvicted):
             self.resident.pop(context, None)
         if isinstance(event, ContextRestored):
-            self.resident[context] = Residence(event.executor, event.bytes)
+            self.resident[context] = Residence(event.executor, self._sizes.get(context, event.bytes))
         job = self.jobs[context.job]
         job.last_at = max(job.last_at, event.finished)
 

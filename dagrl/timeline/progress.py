@@ -91,20 +91,14 @@ class JobProgress:
             return None
         return (self.iteration_at - self.started_at) / self.iterations_done
 
-    def slowdown(self, alone_seconds: float) -> float | None:
-        """Its time here over its time alone, for as much as it has done; None before it has done anything."""
-        if self.tasks_done == 0 or alone_seconds <= 0:
-            return None
-        return self.elapsed_seconds / (alone_seconds * self.share_done)
-
     @property
     def reward_name(self) -> str | None:
-        """The metric to show first: `reward`, else one that speaks of reward or return; None without any."""
+        """The metric to show first: `reward`, else one that speaks of reward or return, else the first logged."""
         for fits in ("reward".__eq__, lambda name: "reward" in name, lambda name: "return" in name):
             for name in self.metrics:
                 if fits(name):
                     return name
-        return None
+        return next(iter(self.metrics), None)
 
     @property
     def rewards(self) -> list[float]:

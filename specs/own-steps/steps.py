@@ -1,7 +1,7 @@
 """Your own model, your own environment, four plain functions: REINFORCE on a grid, in one file.
 
 A build function makes the state of one context. A step finds it in `step.contexts`, changes it in place, and returns
-what later steps need. All that a build returned, and every random generator, is saved and restored without your help.
+what later steps need. Modules, optimizers, generators and whatever has a `state_dict` are saved and restored for you.
 """
 
 from typing import Any
@@ -73,7 +73,7 @@ def learn(step: StepContext) -> None:
     advantages = returns - returns.mean(dim=1, keepdim=True)
     logprobs = Categorical(logits=learner["policy"](walk["seen"])).log_prob(walk["actions"])
     loss = -(logprobs * advantages).mean()
-    learner["optimizer"].zero_grad()
     loss.backward()
     learner["optimizer"].step()
+    learner["optimizer"].zero_grad()
     step.metrics.log(loss=loss.item())

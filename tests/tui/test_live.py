@@ -23,7 +23,7 @@ def plain(width: int = 80, encoding: str = "utf-8") -> Console:
 
 def looks(timeline: Timeline, shown: Shown, now: float, width: int = 80, encoding: str = "utf-8") -> list[str]:
     options = plain(width, encoding).options
-    comparison = Comparison(60.0, 40.0, "pool rollout", {"gcd": 30.0})
+    comparison = Comparison(60.0, 40.0, "pool rollout", {"gcd": 2.75})
     return shown(board(timeline, CLUSTER, now, options, comparison), width=width, encoding=encoding)
 
 
@@ -32,7 +32,7 @@ def test_the_board_has_a_bar_per_job_and_a_line_per_executor(under_way: Timeline
     assert lines[0].startswith("0:10  3 of 3 jobs running")
     assert lines[1].split()[:2] == ["G", "gcd"]
     assert " 2/10  reward 0.10" in lines[1]
-    assert "1.33x" in lines[1]
+    assert "1.27x" in lines[1]
     assert lines[5].startswith("rollout0")
     assert "gcd/2/sample 1.5 s" in lines[5]
     assert "S:sampler G:sampler 75 % of 4.0 KiB" in lines[5]

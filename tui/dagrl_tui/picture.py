@@ -101,7 +101,9 @@ def _title(timeline: Timeline, comparison: Comparison | None) -> Iterable[str]:
     yield _text(_MARGIN, 30, f"{jobs} jobs on {executors} executors in {duration(end)}", "title")
     speedup = comparison.speedup(end) if comparison and timeline.is_complete else None
     if comparison is not None and speedup is not None:
-        gain = f"{speedup:.2f}x shorter than one job after the other ({duration(comparison.sequential_seconds)})"
+        estimate = "" if comparison.sequential_is_measured else "estimated "
+        sequential = f"one job after the other ({estimate}{duration(comparison.sequential_seconds)})"
+        gain = f"{comparison.verdict(end)}{' than' if speedup >= 1 else ' as'} {sequential}"
         yield _text(_WIDTH - _MARGIN, 30, gain, "title", "end")
 
 

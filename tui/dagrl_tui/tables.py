@@ -116,10 +116,9 @@ def summary(timeline: Timeline, comparison: Comparison | None = None) -> Iterabl
     if not timeline.is_complete:
         comparison = None
     if comparison is not None and end > 0 and len(timeline.jobs) > 1:
-        speedup = comparison.speedup(end) or 1.0
-        line.append(f"; one job after the other {duration(comparison.sequential_seconds)}: ")
-        line.append(f"{speedup:.2f}x", "bold")
-        line.append(" shorter" if speedup >= 1 else " as long")
+        known = "took" if comparison.sequential_is_measured else "with these durations"
+        line.append(f"; one job after the other {known} {duration(comparison.sequential_seconds)}: ")
+        line.append(comparison.verdict(end), "bold")
     yield line
     if comparison is not None and comparison.lower_bound_seconds > 0:
         above = end / comparison.lower_bound_seconds - 1
@@ -148,6 +147,8 @@ def failures(timeline: Timeline, *, ascii_only: bool) -> Iterable[Text]:
     """What went wrong, job by job, with the log to read."""
     cross = "x" if ascii_only else "✗"
     for name, job in timeline.jobs.items():
+        if job.status is JobStatus.CANCELLED:
+            continue
         for failure in job.failures:
             text = Text.assemble((f"{cross} {failure.what}", "bold red"), f" on {failure.executor}: {failure.error}")
             yield text + Text(f"\n  see {failure.log}" if failure.log else "", "dim")

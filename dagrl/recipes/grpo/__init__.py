@@ -65,7 +65,7 @@ def sample(step: StepContext) -> dict[str, Any]:
 def reward(step: StepContext) -> dict[str, Any]:
     """Let the task score every completion. Logs their mean as `reward`, and the share of full marks as `solved`."""
     settings = read_settings(GrpoSettings, step.params)
-    batch = _inputs(step)
+    batch = _inputs(step, "completions", "entries")
     judge = load_task(settings.task, 0, settings.task_params)
     entries = [entry for entry in batch["entries"] for _ in range(settings.group_size)]
     rewards = [judge.score_answer(*pair) for pair in zip(batch["completions"], entries, strict=True)]
@@ -79,7 +79,7 @@ def train(step: StepContext) -> None:
 
     settings = read_settings(GrpoSettings, step.params)
     actor = _state(step)
-    batch = new_batch(_inputs(step), settings, actor["model"].device)
+    batch = new_batch(_inputs(step, "tokens", "rewards"), settings, actor["model"].device)
     updates = [update(actor, part, settings) for part in mini_batches(batch, settings)]
     step.metrics.log({name: statistics.fmean(each[name] for each in updates) for name in updates[0]})
 
@@ -90,6 +90,11 @@ def _state(step: StepContext) -> dict[str, Any]:
     return built
 
 
-def _inputs(step: StepContext) -> Mapping[str, Any]:
+def _inputs(step: StepContext, *names: str) -> Mapping[str, Any]:
     # Looked up by what they hold, so that a spec may name its steps as it likes.
-    return ChainMap(*map(dict, step.inputs.values()))
+    found = ChainMap(*map(dict, step.inputs.values()))
+    for name in names:
+        if name not in found:
+            needed = ", ".join(step.inputs) or "nothing"
+            raise ValueError(f"no input of step {step.step!r} holds {name!r}; its needs are {needed}")
+    return found
