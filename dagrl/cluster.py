@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 
+from dagrl.errors import UsageError
 from dagrl.model import Cluster, ExecutorSpec, Job
 
 CPU_POOL = "cpu"
@@ -33,3 +34,24 @@ def this_machine(jobs: Sequence[Job]) -> Cluster:
     )
     devices = cycle(cuda_devices() or ["cpu"])
     return Cluster(tuple(ExecutorSpec(pool, pool, "cpu" if pool == CPU_POOL else next(devices)) for pool in pools))
+
+
+#: Device types that torch knows and that only torch can tell more about.
+_OTHER_TYPES = {"mps", "xpu", "hpu", "xla", "npu"}
+
+
+def refuse_missing_devices(cluster: Cluster) -> None:
+    """Raise UsageError naming every local executor whose device this machine does not have, as far as it can be seen."""
+    present = cuda_devices()
+    faults = []
+    for executor in cluster.executors:
+        kind = executor.device.partition(":")[0]
+        if executor.kind != "local" or kind == "cpu" or kind in _OTHER_TYPES:
+            continue
+        if kind != "cuda":
+            faults.append(f"executor {executor.name!r}: no device is called {executor.device!r}; cpu, cuda:0, mps, ...")
+        elif not present or (":" in executor.device and executor.device not in present):
+            has = ", ".join(present) or "no CUDA device"
+            faults.append(f"executor {executor.name!r}: this machine has no {executor.device!r}; it has {has}")
+    if faults:
+        raise UsageError("\n".join(faults))

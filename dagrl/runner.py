@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dagrl.cluster import this_machine
+from dagrl.cluster import refuse_missing_devices, this_machine
 from dagrl.engine import Engine
 from dagrl.errors import Fault, SpecError, UsageError
 from dagrl.estimates import Estimates
@@ -76,6 +76,7 @@ def run_jobs(
     if known is not None and all(known.knows(job) for job in plan.jobs):
         policy = refine(policy, Workload(plan.jobs, plan.cluster, known))
     scheduler = Scheduler(plan.cluster, policy, known)
+    refuse_missing_devices(plan.cluster)
     for kind in {spec.kind for spec in plan.cluster.executors}:
         find_backend(kind)
     directory = create_run_directory(plan.run_directory)
