@@ -41,7 +41,7 @@ _OTHER_TYPES = {"mps", "xpu", "hpu", "xla", "npu"}
 
 
 def refuse_missing_devices(cluster: Cluster) -> None:
-    """Raise UsageError naming every local executor whose device this machine does not have, as far as it can be seen."""
+    """Raise UsageError naming every local executor whose device this machine lacks, as far as it can be seen."""
     present = cuda_devices()
     faults = []
     for executor in cluster.executors:

@@ -12,7 +12,7 @@ from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
 
-from dagrl.recipes.grpo.settings import GrpoSettings
+from dagrl.recipes.grpo.settings import TRAINED_ON, GrpoSettings
 from dagrl.recipes.settings import read_settings
 from dagrl.recipes.tasks import load_task
 from dagrl.step import BuildContext, StepContext
@@ -28,7 +28,7 @@ RECIPE: Mapping[str, Any] = {
         "train": {
             "kind": "train",
             "run": "dagrl.recipes.grpo:train",
-            "needs": ["sample", "reward"],
+            "needs": ["reward"],
             "context": "actor",
         },
         "propagate": {"kind": "propagate", "needs": ["train"], "source": "actor", "target": "sampler"},
@@ -63,14 +63,17 @@ def sample(step: StepContext) -> dict[str, Any]:
 
 
 def reward(step: StepContext) -> dict[str, Any]:
-    """Let the task score every completion. Logs their mean as `reward`, and the share of full marks as `solved`."""
+    """Let the task score every completion, and hand on what a train step needs beside the scores.
+
+    Logs their mean as `reward`, and the share of full marks as `solved`.
+    """
     settings = read_settings(GrpoSettings, step.params)
     batch = _inputs(step, "completions", "entries")
     judge = load_task(settings.task, 0, settings.task_params)
     entries = [entry for entry in batch["entries"] for _ in range(settings.group_size)]
     rewards = [judge.score_answer(*pair) for pair in zip(batch["completions"], entries, strict=True)]
     step.metrics.log(reward=statistics.fmean(rewards), solved=statistics.fmean(each >= 1 for each in rewards))
-    return {"rewards": rewards}
+    return {"rewards": rewards, **{name: batch[name] for name in TRAINED_ON if name in batch}}
 
 
 def train(step: StepContext) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from dagrl.recipes.grpo.loss import clipped_objective, group_advantages, kl_estimate, masked_mean, score_tokens
-from dagrl.recipes.grpo.settings import GrpoSettings
+from dagrl.recipes.grpo.settings import TRAINED_ON, GrpoSettings
 
 Batch = Mapping[str, Tensor]
 
@@ -40,8 +40,7 @@ def new_actor(model: PreTrainedModel, settings: GrpoSettings) -> dict[str, Any]:
 def new_batch(artifact: Mapping[str, Any], settings: GrpoSettings, device: torch.device) -> dict[str, Tensor]:
     """Tensors of sampled completions and what was scored, one row for each completion."""
     rewards = torch.tensor(artifact["rewards"], dtype=torch.float32, device=device)
-    names = ("tokens", "attention_mask", "response_mask", "logprobs")
-    batch = {name: torch.tensor(artifact[name], device=device) for name in names}
+    batch = {name: torch.tensor(artifact[name], device=device) for name in TRAINED_ON}
     batch["advantages"] = group_advantages(rewards, settings.group_size, normalize=settings.normalize_advantages)
     return batch
 

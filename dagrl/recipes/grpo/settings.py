@@ -6,6 +6,9 @@ from typing import Annotated, Literal
 
 from dagrl.recipes.settings import AtLeastZero, Count, Field, Params, Positive, Settings
 
+#: What a train step needs of sampled completions, beside their rewards.
+TRAINED_ON = ("tokens", "attention_mask", "response_mask", "logprobs")
+
 
 class GrpoSettings(Settings):
     """Settings of the GRPO recipe. Batches are counted in completions where the name does not say prompts."""
