@@ -35,7 +35,7 @@ def test_the_board_has_a_bar_per_job_and_a_line_per_executor(under_way: Timeline
     assert "1.27x" in lines[1]
     assert lines[5].startswith("rollout0")
     assert "gcd/2/sample 1.5 s" in lines[5]
-    assert "S:sampler G:sampler 75 % of 4.0 KiB" in lines[5]
+    assert "S:sampler G:sampler 50 % of 4.0 KiB" in lines[5]
     assert "·" in lines[6]
 
 
