@@ -141,3 +141,8 @@ def test_list_lets_others_pass_a_gang_that_cannot_start_until_it_is_overdue() ->
     late = PATIENCE + 0.5
     assert chosen(Waiting([gang, replace(other, ready_at=late)], ListPolicy(), blocked={"a"}, now=late)) == "a"
     assert chosen(Waiting([gang], ListPolicy(), blocked={"a"})) is None
+
+
+def test_fifo_lets_a_job_send_its_weights_before_it_gives_the_executor_away() -> None:
+    propagate = candidate("b", 1, kind=StepKind.PROPAGATE, ready_at=2.0)
+    assert chosen(Waiting([candidate("a"), propagate], FifoPolicy())) == "b"
