@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlite_utils import Database
 
-from dagrl.errors import UsageError
+from dagrl.errors import MachineError, UsageError
 from dagrl.events import (
     DECISIONS,
     EVENTS,
@@ -112,7 +113,16 @@ class Journal:
         return {row["key"]: json.loads(row["value"]) for row in self._db.query("select key, value from run")}
 
     def append(self, record: Record) -> None:
-        """Store a record and the rows that follow from it, all or nothing."""
+        """Store a record and the rows that follow from it, all or nothing.
+
+        Raises MachineError if it cannot be written: nothing that was decided may then be done.
+        """
+        try:
+            self._append(record)
+        except sqlite3.OperationalError as error:
+            raise MachineError(f"cannot write the run's journal: {error}; all that it holds so far is sound") from error
+
+    def _append(self, record: Record) -> None:
         execute = self._db.execute
         decisions = [[type(decision).__name__, encode(decision)] for decision in record.decisions]
         execute("begin immediate")
@@ -124,10 +134,11 @@ class Journal:
             self._note_event(record.event)
             for decision in record.decisions:
                 self._note_decision(decision)
+            execute("commit")
         except BaseException:
-            execute("rollback")
+            with suppress(sqlite3.OperationalError):
+                execute("rollback")
             raise
-        execute("commit")
 
     def records(self) -> Iterator[Record]:
         """All records, oldest first."""

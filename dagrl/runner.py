@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +17,7 @@ from typing import Any
 
 from dagrl.cluster import refuse_missing_devices, this_machine
 from dagrl.engine import Engine
-from dagrl.errors import Fault, SpecError, UsageError
+from dagrl.errors import Fault, MachineError, SpecError, UsageError
 from dagrl.estimates import Estimates
 from dagrl.events import Record
 from dagrl.executor import WORKER_VARIABLE, RunClock, find_backend
@@ -85,8 +86,11 @@ def run_jobs(
     facts["threads"] = {job.name: job.threads for job in plan.jobs}
     facts["seeds"] = {job.name: job.seed for job in plan.jobs}
     facts["processors"] = os.cpu_count()
-    record_inputs(directory, [*plan.specs, *_step_files(plan.jobs)], facts)
-    journal = Journal.create(journal_path(directory), facts)
+    try:
+        record_inputs(directory, [*plan.specs, *_step_files(plan.jobs)], facts)
+        journal = Journal.create(journal_path(directory), facts)
+    except (OSError, sqlite3.OperationalError) as error:
+        raise MachineError(f"cannot write into {directory}: {error}") from error
     try:
         engine = Engine(scheduler, journal, directory, RunClock(time.monotonic()), on_record)
         interrupted = asyncio.run(_until_done(engine, plan))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dagrl.digest import job_digest
-from dagrl.errors import UsageError
+from dagrl.errors import MachineError, UsageError
 from dagrl.estimates import Estimates
 from dagrl.events import (
     DECISIONS,
@@ -135,3 +135,15 @@ def test_a_journal_is_never_overwritten_and_only_its_owner_reads_it(tmp_path: Pa
     assert (tmp_path / "journal.db").stat().st_mode & 0o777 == 0o600
     with pytest.raises(UsageError, match="exists already"):
         Journal.create(tmp_path / "journal.db", {})
+
+
+def test_a_full_disk_is_the_machines_fault_and_keeps_what_was_written(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path / "journal.db", {})
+    journal._db.execute("pragma max_page_count = 20")
+    records = simulate([solo("a", 200)], POOLS, ListPolicy(), Estimates())
+    with pytest.raises(MachineError, match="cannot write the run's journal: database or disk is full"):
+        for record in records:
+            journal.append(record)
+    kept = list(journal.records())
+    assert kept == records[: len(kept)]
+    assert kept
