@@ -142,8 +142,7 @@ def test_a_full_disk_is_the_machines_fault_and_keeps_what_was_written(tmp_path: 
     journal._db.execute("pragma max_page_count = 20")
     records = simulate([solo("a", 200)], POOLS, ListPolicy(), Estimates())
     with pytest.raises(MachineError, match="cannot write the run's journal: database or disk is full"):
-        for record in records:
-            journal.append(record)
+        list(map(journal.append, records))
     kept = list(journal.records())
     assert kept == records[: len(kept)]
     assert kept
