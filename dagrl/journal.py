@@ -74,9 +74,10 @@ class Journal:
     @classmethod
     def create(cls, path: Path, facts: Mapping[str, Any]) -> Journal:
         """A new journal, with facts about the run as JSON values. Raises UsageError if the file exists."""
-        if path.exists():
-            raise UsageError(f"{path} exists already; every run needs a directory of its own")
-        path.touch(mode=0o600)
+        try:
+            path.touch(mode=0o600, exist_ok=False)
+        except FileExistsError:
+            raise UsageError(f"{path} exists already; every run needs a directory of its own") from None
         journal = cls(sqlite3.connect(path, isolation_level=None))
         journal._db.enable_wal()
         journal._db.execute("pragma synchronous = normal")

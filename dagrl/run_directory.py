@@ -33,8 +33,21 @@ def create_run_directory(path: Path | None) -> Path:
             raise UsageError(f"{path} is not empty; every run needs a directory of its own")
         return _make(path)
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    names = [stamp, *(f"{stamp}-{number}" for number in range(2, 100))]
-    return _make(next(RUNS / name for name in names if not (RUNS / name).exists()))
+    number = 1
+    while not _claim(fresh := RUNS / (stamp if number == 1 else f"{stamp}-{number}")):
+        number += 1
+    return _make(fresh)
+
+
+def _claim(path: Path) -> bool:
+    """Make a directory that is not there yet; whoever makes it owns it, when two runs begin in the same second."""
+    try:
+        path.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise MachineError(f"cannot make the run directory {path}: {error.strerror}") from error
+    return True
 
 
 def _make(path: Path) -> Path:

@@ -87,8 +87,9 @@ def run_jobs(
     facts["seeds"] = {job.name: job.seed for job in plan.jobs}
     facts["processors"] = os.cpu_count()
     try:
-        record_inputs(directory, [*plan.specs, *_step_files(plan.jobs)], facts)
+        # First: of two runs that were given one directory, only one gets past this.
         journal = Journal.create(journal_path(directory), facts)
+        record_inputs(directory, [*plan.specs, *_step_files(plan.jobs)], facts)
     except (OSError, sqlite3.OperationalError) as error:
         raise MachineError(f"cannot write into {directory}: {error}") from error
     try:

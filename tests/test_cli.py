@@ -169,3 +169,15 @@ def test_a_script_without_a_main_guard_is_told_so_and_starts_no_chain_of_runs(pr
         [sys.executable, "script.py"], cwd=project.directory, capture_output=True, text=True, timeout=60, check=False
     )
     assert "put it under `if __name__ == '__main__':`" in done.stdout
+
+
+def test_runs_that_begin_at_once_each_get_a_directory_and_one_run_dir_serves_one_run(project: Any) -> None:
+    spec, cluster = project.job("a"), project.cluster()
+    started = [project.start("run", spec, "--cluster", cluster, "--json") for _ in range(3)]
+    found = [json.loads(process.communicate(timeout=100)[0]) for process in started]
+    assert len({run["run"] for run in found}) == 3
+    assert len({run["digests"]["a"]["digest"] for run in found}) == 1
+    rivals = [project.start("run", spec, "--cluster", cluster, "--run-dir", "out") for _ in range(3)]
+    for rival in rivals:
+        rival.communicate(timeout=100)
+    assert sorted(rival.returncode for rival in rivals) == [0, 2, 2]
