@@ -12,11 +12,11 @@ from pathlib import Path as FilePath
 from dagrl import graph
 from dagrl.errors import Fault
 from dagrl.model import Cluster, Job
-from dagrl.spec import recipe
 from dagrl.spec.callables import Callables
 from dagrl.spec.loader import Document
 from dagrl.spec.places import Path
 from dagrl.spec.reading import Reading, read_as
+from dagrl.spec.recipe import HERE as RECIPE_KEY
 from dagrl.spec.references import Survey, check_references
 from dagrl.spec.resolve import resolve_cluster, resolve_job
 from dagrl.spec.schema import ClusterSpec, JobSpec
@@ -71,7 +71,7 @@ def _survey(document: Document, reading: Reading[JobSpec], spec: JobSpec) -> Sur
         here: Path = (section,)
         told = here in reading.removed or document.places.was_refused(here)
         entries = document.data.get(section) if isinstance(document.data, dict) else None
-        return None if told or document.places.was_refused(recipe.HERE) else tuple(entries or ())
+        return None if told or document.places.was_refused(RECIPE_KEY) else tuple(entries or ())
 
     return Survey(spec, document.places, reading.removed, declared("steps"), declared("contexts"))
 

@@ -12,8 +12,29 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict
 
 from dagrl.model import Eviction, OnEvict
-from dagrl.spec import fields
-from dagrl.spec.fields import mapping_of
+from dagrl.spec.fields import (
+    CallableName,
+    Device,
+    Duration,
+    Evict,
+    Evictions,
+    ExpectedSeconds,
+    JobName,
+    Kind,
+    Name,
+    Needs,
+    NotNegative,
+    Params,
+    Positive,
+    Seed,
+    Size,
+    Targets,
+    Threads,
+    Version,
+    Weight,
+    Whole,
+    mapping_of,
+)
 from dagrl.spec.places import Path
 
 
@@ -26,76 +47,76 @@ class Section(BaseModel):
 class ContextSpec(Section):
     """One entry of `contexts:`."""
 
-    build: fields.CallableName
-    pool: fields.Name
+    build: CallableName
+    pool: Name
     #: Device bytes it needs at most.
-    memory: fields.Size | None = None
-    on_evict: fields.Evict = OnEvict.OFFLOAD
+    memory: Size | None = None
+    on_evict: Evict = OnEvict.OFFLOAD
 
 
 class StepSpec(Section):
     """One entry of `steps:`."""
 
-    kind: fields.Kind
-    run: fields.CallableName | None = None
-    context: fields.Name | None = None
-    needs: fields.Needs = ()
-    pool: fields.Name | None = None
+    kind: Kind
+    run: CallableName | None = None
+    context: Name | None = None
+    needs: Needs = ()
+    pool: Name | None = None
     #: A propagate's contexts: the one that has the weights, and those that receive them.
-    source: fields.Name | None = None
-    target: fields.Targets = ()
+    source: Name | None = None
+    target: Targets = ()
     #: Seconds after which an attempt counts as hanging.
-    timeout: fields.Duration | None = None
+    timeout: Duration | None = None
     #: A guess for planning, used until a duration has been seen.
-    expected_seconds: fields.ExpectedSeconds | None = None
+    expected_seconds: ExpectedSeconds | None = None
 
 
 class CheckpointSpec(Section):
     """When to write durable checkpoints besides the one at the end."""
 
     #: Iterations between two of them.
-    every: fields.Positive
+    every: Positive
 
 
 class JobSpec(Section):
     """A whole spec file, after its recipe and its matrix were expanded."""
 
-    version: fields.Version
-    job: fields.JobName
-    iterations: fields.Positive
-    max_staleness: fields.NotNegative = 0
-    seed: fields.Seed = 0
-    priority: fields.Whole = 0
-    weight: fields.Weight = 1.0
-    threads: fields.Threads = 1
-    params: fields.Params = {}
+    version: Version
+    job: JobName
+    iterations: Positive
+    max_staleness: NotNegative = 0
+    seed: Seed = 0
+    priority: Whole = 0
+    weight: Weight = 1.0
+    threads: Threads = 1
+    params: Params = {}
     checkpoint: CheckpointSpec | None = None
     #: Both are expanded before this model sees the spec.
     recipe: None = None
     matrix: None = None
-    contexts: Annotated[dict[fields.Name, ContextSpec], mapping_of("names to contexts")] = {}
-    steps: Annotated[dict[fields.Name, StepSpec], mapping_of("names to steps")] = {}
+    contexts: Annotated[dict[Name, ContextSpec], mapping_of("names to contexts")] = {}
+    steps: Annotated[dict[Name, StepSpec], mapping_of("names to steps")] = {}
 
 
 class ExecutorsSpec(Section):
     """One entry of a cluster file's `executors:`; it stands for `count` executors, numbered from 0."""
 
-    pool: fields.Name
-    device: fields.Device = "cpu"
+    pool: Name
+    device: Device = "cpu"
     #: An entry point of `dagrl.executors`.
-    kind: fields.Name = "local"
+    kind: Name = "local"
     #: Bytes for resident contexts, of each of them.
-    memory: fields.Size | None = None
+    memory: Size | None = None
     #: None: a single executor that bears the entry's own name.
-    count: fields.Threads | None = None
+    count: Threads | None = None
 
 
 class ClusterSpec(Section):
     """A whole cluster file."""
 
-    version: fields.Version
-    eviction: fields.Evictions = Eviction.LAZY
-    executors: Annotated[dict[fields.Name, ExecutorsSpec], mapping_of("names to executors")]
+    version: Version
+    eviction: Evictions = Eviction.LAZY
+    executors: Annotated[dict[Name, ExecutorsSpec], mapping_of("names to executors")]
 
 
 #: What stands in for a required value that is faulty, so that all else can still be looked at.
