@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Engine:
         """Run the jobs until every one has ended. Raises ExecutorError if an executor cannot be started."""
         async with AsyncExitStack() as stack:
             await self._start(cluster, stack)
-            for job in jobs:
+            for job in jobs if self._stopping is None else ():
                 self._take(JobSubmitted(self._clock.now(), job))
             while not self._scheduler.finished or self._operations:
                 operation = await self._reports.get()
@@ -89,7 +90,7 @@ class Engine:
                 stack.push_async_callback(backends[spec.kind].close)
         for spec in cluster.executors:
             executor = await backends[spec.kind].start(spec)
-            stack.push_async_callback(executor.close, kill=False)
+            stack.push_async_exit(partial(_close, executor))
             self._executors[spec.name] = executor
 
     def _take(self, event: Event) -> None:
@@ -126,3 +127,8 @@ class Engine:
         stored = self._artifacts[job.name]
         needed = {str(need): TaskId(job.name, task.iteration + need.offset, need.step) for need in step.needs}
         return {name: stored[source] for name, source in needed.items() if source in stored}
+
+
+async def _close(executor: Executor, kind: type[BaseException] | None, *_: object) -> None:
+    """End an executor: at once when the run has failed, for nobody waits for its steps then."""
+    await executor.close(kill=kind is not None)

@@ -6,6 +6,7 @@ how long it ran and how urgent it was do not matter.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,19 +29,25 @@ def learn(jobs: Sequence[Job], runs: Iterable[Path]) -> tuple[Estimates, dict[st
         if not wanted:
             break
         try:
-            journal = Journal.read(journal_path(run))
-        except UsageError:
+            seen, found = _lessons(run, wanted)
+        except (UsageError, ValueError, sqlite3.DatabaseError):
             continue
+        for job in found:
+            if seen.knows(job):
+                known.take(job.name, seen)
+                sources[job.name] = run
+    return known, sources
+
+
+def _lessons(run: Path, wanted: Sequence[Job]) -> tuple[Estimates, list[Job]]:
+    """What a run taught, and about which of the wanted jobs."""
+    journal = Journal.read(journal_path(run))
+    try:
         held = {job.name: job for job in journal.submitted_jobs()}
         found = [job for job in wanted if job.name in held and _same_work(job, held[job.name])]
-        if found:
-            seen = observe(list(journal.records()))
-            for job in found:
-                if seen.knows(job):
-                    known.take(job.name, seen)
-                    sources[job.name] = run
+        return (observe(list(journal.records())) if found else Estimates()), found
+    finally:
         journal.close()
-    return known, sources
 
 
 def _same_work(one: Job, other: Job) -> bool:

@@ -142,10 +142,16 @@ class Journal:
             raise
 
     def records(self) -> Iterator[Record]:
-        """All records, oldest first."""
-        for row in self._db.query("select event, body, decisions from records order by seq"):
-            decisions = tuple(decode(kind, body) for kind, body in json.loads(row["decisions"]))
-            yield Record(decode(row["event"], row["body"]), decisions)
+        """All records, oldest first. Raises UsageError at the first that is damaged."""
+        number = 0
+        try:
+            for row in self._db.query("select event, body, decisions from records order by seq"):
+                decisions = tuple(decode(kind, body) for kind, body in json.loads(row["decisions"]))
+                yield Record(decode(row["event"], row["body"]), decisions)
+                number += 1
+        except (ValueError, KeyError, sqlite3.DatabaseError) as error:
+            said = str(error).splitlines()[0]
+            raise UsageError(f"the journal is damaged after {number} records: {said}") from error
 
     def cluster(self) -> Cluster:
         """The cluster that the run was started on."""

@@ -65,6 +65,26 @@ def no_artifact(ctx):
     return {"model": object()}
 
 
+def fail_unspeakably(ctx):
+    ctx.metrics.log({"m\\udcff": 1.0})
+    sys.stderr.close()
+    raise ValueError("x\\udcff\\nmore \\udcff")
+
+
+def fork(ctx):
+    if os.fork() == 0:
+        return None
+    time.sleep(0.2)
+
+
+COUNTER = [0]
+
+
+def count(ctx):
+    COUNTER[0] += 1
+    ctx.metrics.log(reward=COUNTER[0])
+
+
 def wait_for_cancel(ctx):
     open(os.environ["STARTED"], "w").close()
     while not ctx.cancelled:

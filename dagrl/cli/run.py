@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from dagrl.cli.show import digests_of
 from dagrl.comparison import compare
 from dagrl.errors import ExitCode
 from dagrl.estimates import Estimates
+from dagrl.events import Record
 from dagrl.history import learn
 from dagrl.model import JobStatus
 from dagrl.run_directory import newest_runs
@@ -40,7 +42,13 @@ def run_live(plan: RunPlan, known: Estimates) -> RunResult:
     """Run a plan with its progress on stderr."""
     comparison = compare(plan.jobs, plan.cluster, known) if all(known.knows(job) for job in plan.jobs) else None
     with run_view(Console(stderr=True), plan.cluster, comparison) as view:
-        return run_jobs(plan, view.update, known)
+
+        def show(record: Record) -> None:
+            # Whoever read the display may go away; the run does not depend on being watched.
+            with suppress(OSError, SystemExit):
+                view.update(record)
+
+        return run_jobs(plan, show, known)
 
 
 def exit_code(result: RunResult) -> ExitCode:

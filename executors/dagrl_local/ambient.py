@@ -16,6 +16,9 @@ from typing import Any
 from dagrl_local.import_guard import guard_imports
 from dagrl_local.sources import SOURCES, Source
 
+#: How many beginnings of sources are remembered.
+_BEGINNINGS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -76,6 +79,9 @@ class Ambience:
             if now is None or begun is None:
                 return begun
             source.set(now)
+            if len(self._beginnings) >= _BEGINNINGS:
+                # Every task without a context has a seed of its own.
+                self._beginnings.clear()
             self._beginnings[key] = begun
         return self._beginnings[key]
 

@@ -1,7 +1,8 @@
 """From a reference, `package.module:function` or `/absolute/steps.py:function`, to the function.
 
-A file is imported once per process, under a name of its own: two jobs may each have a `steps.py`. What a file imports
-is found as in the supervisor's process; files beside it are not.
+A file is imported once per process and job, under a name of its own: two jobs may each have a `steps.py`, and jobs that
+share one do not share what it holds. What a file imports is found as in the supervisor's process; files beside it are
+not.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from typing import Any
 from dagrl.errors import UsageError
 
 
-def load_callable(reference: str) -> Callable[[Any], Any]:
-    """The function that a reference names. Raises what its import raises, UsageError if there is no such function."""
+def load_callable(reference: str, job: str) -> Callable[[Any], Any]:
+    """The function that a job's reference names. Raises what its import raises, UsageError if there is none."""
     container, _, name = reference.rpartition(":")
-    module = _load_file(Path(container)) if container.endswith(".py") else import_module(container)
+    module = _load_file(Path(container), job) if container.endswith(".py") else import_module(container)
     function: Callable[[Any], Any] | None = getattr(module, name, None)
     if not callable(function):
         raise UsageError(f"{container} has no function {name!r}")
     return function
 
 
-def _load_file(path: Path) -> ModuleType:
-    name = f"dagrl_steps_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+def _load_file(path: Path, job: str) -> ModuleType:
+    name = (
+        f"dagrl_steps_{path.stem}_{hashlib.sha256(f'{job}:{path}'.encode('utf-8', 'surrogateescape')).hexdigest()[:12]}"
+    )
     if name in sys.modules:
         return sys.modules[name]
     spec = spec_from_file_location(name, path)

@@ -8,6 +8,7 @@ Saved copies of contexts are kept here and outlive any worker.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -247,7 +248,11 @@ class LocalExecutor:
 
     def _receive(self, message: Message) -> None:
         body = message.body
-        if body.get("running"):
+        if body["id"] not in self._sent:
+            # Nobody asked: not from the worker's own loop. Its descriptors must not leak.
+            for fd in message.fds:
+                os.close(fd)
+        elif body.get("running"):
             self._began(self._sent[body["id"]])
         else:
             self._answered(self._sent.pop(body["id"]), body["answer"], message.fds)

@@ -57,9 +57,17 @@ def _flush() -> None:
 
 
 def one_line(error: BaseException) -> str:
-    """`ValueError: what was wrong`, without further lines."""
-    lines = str(error).strip().splitlines()
+    """`ValueError: what was wrong`, without further lines, even of an exception that cannot say it."""
+    try:
+        lines = printable(str(error)).strip().splitlines()
+    except Exception as worse:  # noqa: BLE001 - the user's own __str__
+        lines = [f"(its message cannot be made: {type(worse).__name__})"]
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def printable(text: str) -> str:
+    """The text with half surrogates, as file names may hold them, written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def user_traceback(error: BaseException) -> str:
@@ -69,4 +77,4 @@ def user_traceback(error: BaseException) -> str:
         frame = frame.tb_next
     if frame is None and not isinstance(error, DagrlError):
         frame = error.__traceback__
-    return "".join(traceback.format_exception(type(error), error, frame))
+    return printable("".join(traceback.format_exception(type(error), error, frame)))

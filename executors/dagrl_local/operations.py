@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +53,7 @@ class Operations:
         self._contexts: dict[ContextId, HeldContext] = {}
         self._ambience = Ambience()
         self._home = Path.cwd()
+        self._process = os.getpid()
 
     def learn(self, facts: JobFacts) -> None:
         """Take note of a job."""
@@ -63,6 +63,8 @@ class Operations:
         """Do what a message asks; a failure is an answer too."""
         started = self._clock.now()
         try:
+            # Wherever another job's step has gone.
+            os.chdir(self._home)
             answer = self._do(message)
         except BaseException as error:  # noqa: BLE001 - whatever the user's code raises ends its task, not the worker
             answer = Answer({"error": one_line(error), "traceback": user_traceback(error)})
@@ -76,14 +78,15 @@ class Operations:
                 try:
                     return self._run(task, body)
                 except BaseException as error:
-                    sys.stderr.write(user_traceback(error))
+                    # Not through sys.stderr, which the step may have closed or replaced.
+                    os.write(2, user_traceback(error).encode("utf-8", "backslashreplace"))
                     raise
         context = ContextId(body["job"], body["context"])
         match body["op"]:
             case "save":
-                return _saved(self._held(context).save(self._new_block))
+                return _saved(self._entered(context).save(self._new_block))
             case "evict":
-                return _saved(self._held(context).evict(self._new_block))
+                return _saved(self._entered(context).evict(self._new_block))
             case "restore":
                 return self._restore(context, message)
             case "load":
@@ -98,8 +101,6 @@ class Operations:
     def _run(self, task: TaskId, body: Mapping[str, Any]) -> Answer:
         if self._is_cancelled(body["attempt_id"]):
             raise StepCancelledError(f"{task} was cancelled before it began")
-        # Wherever another job's step has gone.
-        os.chdir(self._home)
         step = self._jobs[task.job].steps[task.step]
         context = ContextId(task.job, step.context) if step.context is not None else None
         if context is not None and task.step == INIT_PREFIX + context.name:
@@ -110,11 +111,12 @@ class Operations:
             return self._run_step(task, step.run, held, body)
         if held is None:
             raise ValueError(f"{task} has no function and no source to publish")
+        self._ambience.enter(held.ambient, self._jobs[task.job].threads)
         return self._propagate(held, task.iteration + 1)
 
     def _run_step(self, task: TaskId, reference: str, held: HeldContext | None, body: Mapping[str, Any]) -> Answer:
         job = self._jobs[task.job]
-        function = load_callable(reference)
+        function = load_callable(reference, task.job)
         running = Running(
             job=task.job,
             step=task.step,
@@ -131,10 +133,18 @@ class Operations:
             held.begin_task()
         # Last of all: nothing but the step itself may draw from them.
         self._ambience.enter(held.ambient if held is not None else Snapshot(running.seed), job.threads)
-        result = function(running)
+        result = self._call(function, running)
         if held is not None:
             held.ambient = self._ambience.leave()
         return Answer({**self._stored(task, result, running), **_residency(held)})
+
+    def _call(self, function: Callable[[Any], Any], argument: object) -> Any:
+        try:
+            return function(argument)
+        finally:
+            if os.getpid() != self._process:
+                # A fork of the step's that came back: it must not answer in this process's name.
+                os._exit(0)
 
     def _stored(self, task: TaskId, result: object, running: Running) -> dict[str, Any]:
         place = "start" if task.iteration == START else str(task.iteration)
@@ -152,10 +162,10 @@ class Operations:
 
     def _build(self, context: ContextId, ambient: Snapshot) -> Any:
         job = self._jobs[context.job]
-        function = load_callable(job.contexts[context.name].build)
+        function = load_callable(job.contexts[context.name].build, context.job)
         building = Building(context.job, context.name, json.loads(job.params), ambient.seed, self._device)
         self._ambience.enter(ambient, job.threads)
-        state = function(building)
+        state = self._call(function, building)
         if state is None:
             raise TypeError(f"the build function of context {context.name!r} returned nothing; it returns the state")
         return state
@@ -192,13 +202,13 @@ class Operations:
     def _load(self, context: ContextId, message: Message) -> Answer:
         block = SharedBlock(message.fds[0])
         try:
-            return Answer({"bytes": self._held(context).take_weights(read_tree(block), message.body["version"])})
+            return Answer({"bytes": self._entered(context).take_weights(read_tree(block), message.body["version"])})
         finally:
             block.close()
 
     def _checkpoint(self, context: ContextId, iteration: int) -> Answer:
         path = Path("checkpoints", context.job, str(iteration), context.name)
-        written = self._held(context).checkpoint(self._run_directory / path)
+        written = self._entered(context).checkpoint(self._run_directory / path)
         return Answer({"path": path.as_posix(), "digest": written.digest, "bytes": written.bytes})
 
     def _drop(self, context: ContextId) -> Answer:
@@ -208,6 +218,12 @@ class Operations:
             # Modules and environments refer to themselves; their memory must not wait for a later collection.
             gc.collect()
         return Answer({})
+
+    def _entered(self, context: ContextId) -> HeldContext:
+        """The context, with its own modes and generators set: saving and loading may run the user's code."""
+        held = self._held(context)
+        self._ambience.enter(held.ambient, self._jobs[context.job].threads)
+        return held
 
     def _held(self, context: ContextId | None) -> HeldContext:
         if context is None or context not in self._contexts:

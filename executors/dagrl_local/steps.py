@@ -9,6 +9,7 @@ from typing import Any
 
 from dagrl.model import JsonValue
 from dagrl.step import StepCancelledError
+from dagrl_local.logs import printable
 
 
 class LoggedMetrics:
@@ -23,7 +24,7 @@ class LoggedMetrics:
         Raises TypeError when a value is not a number.
         """
         for name, value in {**(values or {}), **more}.items():
-            self.values[str(name)] = _number(name, value)
+            self.values[printable(str(name))] = _number(name, value)
 
 
 def _number(name: str, value: Any) -> float:

@@ -86,17 +86,19 @@ def test_two_files_of_one_name_are_two_modules(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "steps.py").write_text(f"def which(step): return {name!r}\n")
-    found = [load_callable(f"{tmp_path / name}/steps.py:which")(None) for name in ("a", "b", "a")]
+    found = [load_callable(f"{tmp_path / name}/steps.py:which", "a")(None) for name in ("a", "b", "a")]
     assert found == ["a", "b", "a"]
-    assert load_callable("os.path:join") is os.path.join
+    mine, theirs = (load_callable(f"{tmp_path}/a/steps.py:which", job) for job in ("a", "b"))
+    assert mine is not theirs
+    assert load_callable("os.path:join", "a") is os.path.join
     with pytest.raises(UsageError, match=r"steps.py has no function 'what'"):
-        load_callable(f"{tmp_path}/a/steps.py:what")
+        load_callable(f"{tmp_path}/a/steps.py:what", "a")
 
 
 def test_a_file_whose_import_failed_is_tried_again(tmp_path: Path) -> None:
     steps = tmp_path / "steps.py"
     steps.write_text("import no_such_module_anywhere\n")
     with pytest.raises(ModuleNotFoundError):
-        load_callable(f"{steps}:f")
+        load_callable(f"{steps}:f", "a")
     steps.write_text("def f(step): return 3  # and longer than before\n")
-    assert load_callable(f"{steps}:f")(None) == 3
+    assert load_callable(f"{steps}:f", "a")(None) == 3

@@ -22,9 +22,9 @@ def tensor_view(tree: Tree, index: int) -> torch.Tensor:
         raise RestoreError("the tensor's bytes were not captured")
     dtype = getattr(torch, leaf.dtype)
     if not data:
-        return torch.empty_strided(leaf.shape, leaf.strides, dtype=dtype)
+        return torch.empty_strided(leaf.shape, leaf.strides, dtype=dtype, device="cpu")
     storage = torch.frombuffer(data, dtype=torch.uint8).untyped_storage()
-    return torch.empty(0, dtype=dtype).set_(storage, leaf.offset, leaf.shape, leaf.strides)
+    return torch.empty(0, dtype=dtype, device="cpu").set_(storage, leaf.offset, leaf.shape, leaf.strides)
 
 
 class TensorPlacement:
