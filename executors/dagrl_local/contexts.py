@@ -7,7 +7,7 @@ when to move.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from dagrl.errors import DagrlError
 from dagrl_local.ambient import Snapshot
 from dagrl_local.blocks import SharedBlock
 from dagrl_local.checkpoint import Written, write_checkpoint
-from dagrl_local.publish import load_weights, weights_of
+from dagrl_local.publish import load_weights, same_bytes, weights_of
 from dagrl_local.state import Scan, Tree, lay_out, read_tree, restore
 from dagrl_local.state.image import Image
 
@@ -47,8 +47,8 @@ class HeldContext:
         self._discards = discards
         self._resident = True
         self._weights_missing = False
-        #: Live tensors that the last load filled, by id: what the next load fills again.
-        self._provided: dict[int, Any] = {}
+        #: Live tensors that the last load filled, by id, with what was published: the next load fills them again.
+        self._provided: dict[int, tuple[Any, Any]] = {}
         self._scan: Scan | None = None
         self._image: Image | None = None
         self._block: SharedBlock | None = None
@@ -103,13 +103,18 @@ class HeldContext:
         self._block = block
         return Saved(image.copied_bytes, block)
 
-    def evict(self, make_block: Callable[[int], SharedBlock]) -> Saved:
-        """Save it if need be and give its device memory back."""
+    def addresses(self) -> set[int]:
+        """Where its memory lies."""
+        return {live.address for live in self._scanned().regions} - {0}
+
+    def evict(self, make_block: Callable[[int], SharedBlock], in_use: Collection[int] = ()) -> Saved:
+        """Save it if need be and give its device memory back, except what lies at addresses that others use as well."""
         saved = self.save(make_block)
         if self._resident:
             for live, region in self._moving():
-                live.release()
-                self._weights_missing |= region.offset < 0
+                if live.address not in in_use:
+                    live.release()
+                    self._weights_missing |= region.offset < 0
             self._resident = False
         return saved
 
@@ -119,21 +124,25 @@ class HeldContext:
             return 0
         copied = 0
         for live, region in self._moving():
-            live.reclaim()
-            if region.offset >= 0:
+            if live.reclaim() and region.offset >= 0:
                 live.copy_in(self._block, region.offset)
                 copied += region.nbytes
         self._resident = True
         return copied
 
     def take_weights(self, tree: Tree, version: int) -> int:
-        """Load published weights; returns how many bytes."""
+        """Load published weights, unless it holds that version whole; returns how many bytes.
+
+        What a step changed in them since they were loaded stays changed, as it would if nothing had been evicted.
+        """
         self._need_resident()
+        if version == self.version and not self._weights_missing:
+            return 0
         taken = load_weights(self.state, tree)
         if not taken:
             # Its own load_state_dict may have replaced any tensor.
             self._scan = None
-        self._provided = {id(tensor): tensor for tensor in taken}
+        self._provided = {id(live): (live, published) for live, published in taken}
         self._weights_missing = False
         self.version = version
         # A copy that leaves these weights out is still current.
@@ -163,8 +172,8 @@ class HeldContext:
         return self._scan
 
     def _left_out(self, scan: Scan) -> set[int]:
-        """The regions that hold nothing but weights that will be loaded again."""
-        if not self._discards or not self._provided:
+        """The regions that hold nothing but weights that will be loaded again: none once a step has changed one."""
+        if not self._discards or not all(same_bytes(*pair) for pair in self._provided.values()):
             return set()
         kept = {
             leaf.region

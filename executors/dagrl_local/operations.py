@@ -86,7 +86,9 @@ class Operations:
             case "save":
                 return _saved(self._entered(context).save(self._new_block))
             case "evict":
-                return _saved(self._entered(context).evict(self._new_block))
+                others = (each for name, each in self._contexts.items() if name != context)
+                in_use = {address for each in others for address in each.addresses()}
+                return _saved(self._entered(context).evict(self._new_block, in_use))
             case "restore":
                 return self._restore(context, message)
             case "load":

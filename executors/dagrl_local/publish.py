@@ -7,6 +7,7 @@ samples that are not the trainer's, and nobody would see.
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +16,9 @@ from dagrl_local.state import Scan, Tree
 from dagrl_local.state.kinds import MISSING
 from dagrl_local.state.restore import Restorer
 from dagrl_local.state.tree import Node, PlacedError
+
+_memcmp = ctypes.CDLL(None).memcmp
+_memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 
 #: Name of the one part of a state that is no mapping.
 _WHOLE = ""
@@ -39,19 +43,19 @@ def weights_of(state: Any) -> Scan:
     return Scan({name: each.state_dict() for name, each in stateful.items()})
 
 
-def load_weights(state: Any, tree: Tree) -> list[Any]:
-    """Take published weights into a state; returns the live tensors that hold them now.
+def load_weights(state: Any, tree: Tree) -> list[tuple[Any, Any]]:
+    """Take published weights into a state; returns live tensors with what was published for them, where it is known.
 
     Raises WeightsError naming the tensor that does not fit.
     """
     if _has_hooks(state):
         weights = _values(tree)
         state.load_weights(weights.get(_WHOLE, weights))
-        return [each for each in Scan(state.weights()).objects if hasattr(each, "untyped_storage")]
+        return []
     modules = _modules(state)
     if modules:
         published: Mapping[str, Node] = tree.root["plain.dict"]
-        taken: list[Any] = []
+        taken: list[tuple[Any, Any]] = []
         for name, node, module in _pairs(published, modules):
             taken += _load_module(module, node.get("plain.dict", {}), tree, name)
         return taken
@@ -81,7 +85,7 @@ def _listed(names: Mapping[str, Any]) -> str:
     return ", ".join(repr(name) if name else "one module" for name in names) or "nothing that takes weights"
 
 
-def _load_module(module: Any, nodes: Mapping[str, Node], tree: Tree, name: str) -> list[Any]:
+def _load_module(module: Any, nodes: Mapping[str, Node], tree: Tree, name: str) -> list[tuple[Any, Any]]:
     import torch
 
     from dagrl_local.state.placement import tensor_view
@@ -100,7 +104,14 @@ def _load_module(module: Any, nodes: Mapping[str, Node], tree: Tree, name: str) 
         sources.append(source)
     with torch.no_grad():
         torch._foreach_copy_(targets, sources)
-    return targets
+    return list(zip(targets, sources, strict=True))
+
+
+def same_bytes(live: Any, published: Any) -> bool:
+    """Whether two tensors hold the same bytes: NaN equals itself, and -0.0 is not 0.0."""
+    mine, theirs = live.detach().cpu().contiguous(), published.contiguous()
+    size: int = mine.numel() * mine.element_size()
+    return size == theirs.numel() * theirs.element_size() and not _memcmp(mine.data_ptr(), theirs.data_ptr(), size)
 
 
 def _named_tensors(module: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from torch import nn
 from dagrl_local.ambient import Snapshot
 from dagrl_local.blocks import Block, SharedBlock
 from dagrl_local.contexts import ContextUnusableError, HeldContext
-from dagrl_local.publish import weights_of
+from dagrl_local.publish import same_bytes, weights_of
 from dagrl_local.state import RestoreError, Tree, lay_out, read_tree
 from dagrl_local.state.image import image_in
 
@@ -76,7 +76,38 @@ def test_memory_that_is_not_torchs_own_stays_where_it_is(make: Blocks) -> None:
     assert state["mapped"].tolist() == [0, 0]
     state["mapped"].fill_(5)
     context.reclaim()
-    assert state["mapped"].tolist() == [0, 0]
+    assert state["mapped"].tolist() == [5, 5], "it was never away"
+
+
+def test_memory_that_another_context_uses_as_well_is_not_given_back(make: Blocks) -> None:
+    shared = torch.arange(8.0)
+    one, other = held({"shared": shared, "own": torch.ones(4)}), held({"view": shared[2:]})
+    one.evict(make, other.addresses())
+    assert shared.tolist() == list(range(8))
+    assert one.reclaim() == 16
+    one.begin_task()
+
+
+def test_weights_that_a_step_changed_after_the_load_are_not_lost(make: Blocks) -> None:
+    context = held(build(0), discards=True)
+    context.take_weights(weights(1), 0)
+    context.begin_task()
+    with torch.no_grad():
+        context.state["model"].weight.add_(5)
+    assert context.evict(make).bytes == BIG + 32
+    assert context.reclaim() == BIG + 32
+    assert context.take_weights(weights(1), 0) == 0, "it holds that version, and more"
+    assert first(context.state) == 6
+    assert context.take_weights(weights(2), 1) == BIG
+    assert first(context.state) == 2
+
+
+def test_weights_are_compared_by_their_bytes() -> None:
+    zeros, nans = torch.zeros(2), torch.full((2,), float("nan"))
+    assert same_bytes(nans, nans.clone())
+    assert not same_bytes(zeros, -zeros)
+    assert same_bytes(torch.ones(3, 2).T, torch.ones(2, 3))
+    assert not same_bytes(torch.ones(2), torch.ones(3))
 
 
 def test_a_block_is_used_again_until_it_is_too_small(make: Blocks) -> None:

@@ -64,7 +64,7 @@ def test_modules_meet_by_name_and_two_single_ones_without(*, source_bare: bool, 
     source, target = linear(3), linear(0)
     taken = hand_over(source if source_bare else {"m": source}, target if target_bare else {"m": target, "other": 1})
     assert value_of(target) == 3
-    assert [id(each) for each in taken] == [id(each) for each in target.parameters()]
+    assert [id(live) for live, _ in taken] == [id(each) for each in target.parameters()]
 
 
 def test_only_common_names_are_taken_and_optimizers_are_no_weights() -> None:
@@ -98,7 +98,7 @@ def test_tied_weights_stay_tied() -> None:
 
 def test_a_state_may_say_what_its_weights_are() -> None:
     source, target = Hooked(module=linear(5)), Hooked(module=linear(0, bias=False))
-    assert hand_over(source, target)[0] is target["module"].weight
+    assert hand_over(source, target) == [], "where it put them is its own affair"
     assert value_of(target["module"]) == 5
 
 

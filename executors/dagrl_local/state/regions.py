@@ -48,10 +48,17 @@ class StorageRegion:
         if self.storage.resizable():
             self.storage.resize_(0)
 
-    def reclaim(self) -> None:
-        """Have memory again; its bytes are undefined until they are copied in."""
-        if self.storage.nbytes() != self.nbytes:
-            self.storage.resize_(self.nbytes)
+    def reclaim(self) -> bool:
+        """Have memory again if it was given back, and say so: its bytes are undefined until they are copied in."""
+        if self.storage.nbytes() == self.nbytes:
+            return False
+        self.storage.resize_(self.nbytes)
+        return True
+
+    @property
+    def address(self) -> int:
+        """Where it lies now; 0 while it is released or empty."""
+        return self.storage.data_ptr() if self.storage.nbytes() else 0
 
 
 class ArrayRegion:
@@ -76,8 +83,14 @@ class ArrayRegion:
     def release(self) -> None:
         """Nothing to give back."""
 
-    def reclaim(self) -> None:
+    def reclaim(self) -> bool:
         """Nothing to take back."""
+        return False
+
+    @property
+    def address(self) -> int:
+        """Where it lies."""
+        return self.start
 
 
 LiveRegion = StorageRegion | ArrayRegion
